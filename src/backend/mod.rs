@@ -1,0 +1,204 @@
+//! Kinds of sandbox providers behind one trait.
+//!
+//! A new backend is one file, one line in the registry and one line in the contract test.
+
+use crate::domain::BackendKind;
+use crate::domain::{
+    CallId, EndpointId, EnvId, EnvSpec, Evidence, FailureKind, FoundSandbox, Generation, SandboxId, SandboxState,
+    SessionId, Size,
+};
+use crate::pty::PtyLink;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use std::path::PathBuf;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+/// A failure of a backend: what was tried, why it failed, what to do next.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct BackendError {
+    /// Kind.
+    pub kind: FailureKind,
+    /// What was tried and why it failed.
+    pub message: String,
+    /// What to do next.
+    pub hint: String,
+}
+
+impl BackendError {
+    /// A failure of the given kind.
+    pub fn new(kind: FailureKind, message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), hint: hint.into() }
+    }
+}
+
+/// Result of a backend's method.
+pub type Result<T> = std::result::Result<T, BackendError>;
+
+/// What a backend can do, asked before it is tried.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Capabilities {
+    /// A stopped sandbox keeps its id and can be started.
+    pub restart: bool,
+    /// Sandboxes are made from images.
+    pub images: bool,
+    /// Sandboxes are left running when the host ends normally.
+    pub outlives_host: bool,
+}
+
+/// What a probe of an endpoint found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// For people: product and version, or the isolation in force.
+    pub description: String,
+    /// Limits that were asked for by default but cannot be enforced here, one sentence each.
+    pub unenforced: Vec<String>,
+}
+
+/// What is to be made.
+#[derive(Clone, Debug)]
+pub struct ProvisionSpec {
+    /// For whom.
+    pub env: EnvId,
+    /// Its name.
+    pub name: String,
+    /// The generation.
+    pub generation: Generation,
+    /// What was asked for.
+    pub spec: EnvSpec,
+    /// Folder on the host that becomes the home directory inside.
+    pub home: PathBuf,
+    /// Folder on the host that becomes `/workspace` inside.
+    pub workspace: PathBuf,
+}
+
+/// A sandbox as inspected.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SandboxInfo {
+    /// Id, environment, generation, state, spec.
+    pub found: FoundSandbox,
+    /// User inside.
+    pub user: String,
+    /// Home directory inside.
+    pub home: String,
+    /// For people: name and value of each limit in force, or that it is not enforced.
+    pub limits: Vec<(String, String)>,
+    /// Source, target and `ro`/`rw` of each mount.
+    pub mounts: Vec<(String, String, bool)>,
+}
+
+/// A PTY session to open.
+#[derive(Clone, Debug)]
+pub struct AttachSpec {
+    /// Which session.
+    pub session: SessionId,
+    /// Argument vector; empty means the shell found there.
+    pub program: Vec<String>,
+    /// Variables beside those of the sandbox.
+    pub env: Vec<(String, String)>,
+    /// Directory inside; `None` = `/workspace`.
+    pub cwd: Option<String>,
+    /// Size from the first byte on.
+    pub size: Size,
+}
+
+/// A command to run without a PTY.
+#[derive(Clone, Debug)]
+pub struct ExecSpec {
+    /// Which call.
+    pub call: CallId,
+    /// Argument vector.
+    pub argv: Vec<String>,
+    /// Variables beside those of the sandbox.
+    pub env: Vec<(String, String)>,
+    /// Directory inside; `None` = `/workspace`.
+    pub cwd: Option<String>,
+}
+
+/// A running command. Output streams are apart.
+pub struct ExecLink {
+    /// Its input; dropping it is end of file.
+    pub stdin: Box<dyn AsyncWrite + Send + Unpin>,
+    /// Its output.
+    pub stdout: Box<dyn AsyncRead + Send + Unpin>,
+    /// Its errors.
+    pub stderr: Box<dyn AsyncRead + Send + Unpin>,
+    /// Exit code (126 not executable, 127 not found, 128 + signal).
+    pub exit: BoxFuture<'static, i32>,
+    /// Ends it: HUP or TERM, then KILL, to every process of its session.
+    pub kill: Box<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>,
+}
+
+/// What a backend's stream of events says.
+#[derive(Clone, Debug, PartialEq)]
+pub enum BackendEvent {
+    /// A complete list; the first event of each connection.
+    Snapshot(Vec<FoundSandbox>),
+    /// A sandbox ended or was removed.
+    Ended {
+        /// Which.
+        sandbox: SandboxId,
+        /// Gone, not only stopped.
+        removed: bool,
+        /// One sentence for people.
+        why: String,
+    },
+    /// The engine does not answer; the backend reconnects by itself.
+    Down(String),
+    /// It answers again; a snapshot follows.
+    Up,
+}
+
+/// Progress of something slow, for people.
+pub type Progress = Box<dyn Fn(String) + Send + Sync>;
+
+/// A kind of sandbox provider at one endpoint.
+pub trait Backend: Send + Sync {
+    /// Kind.
+    fn kind(&self) -> BackendKind;
+
+    /// Endpoint.
+    fn endpoint(&self) -> EndpointId;
+
+    /// What it can do.
+    fn capabilities(&self) -> Capabilities;
+
+    /// Whether it works here, and how.
+    fn probe(&self) -> BoxFuture<'_, Result<Probe>>;
+
+    /// All sandboxes that carry our label, this profile's only. An unreachable engine is an error, never an empty list.
+    fn list(&self) -> BoxFuture<'_, Result<Vec<FoundSandbox>>>;
+
+    /// Makes a sandbox. Idempotent per environment and generation: twice yields one.
+    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<SandboxInfo>>;
+
+    /// Starts a stopped sandbox under a new generation. It keeps its id.
+    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<SandboxInfo>>;
+
+    /// Stops it: TERM, then KILL after the grace period. A stopped or missing one is success.
+    fn stop(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>>;
+
+    /// Removes it, without force: it is stopped first. A missing one is success. Never deletes home or workspace.
+    fn remove(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>>;
+
+    /// Looks at one; `None` if there is no such sandbox.
+    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>>;
+
+    /// Looks for what still lives in it (see [`Evidence`]).
+    fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>>;
+
+    /// Opens a PTY session.
+    fn attach(&self, sandbox: SandboxId, spec: AttachSpec) -> BoxFuture<'_, Result<PtyLink>>;
+
+    /// Runs a command without a PTY.
+    fn exec(&self, sandbox: SandboxId, spec: ExecSpec) -> BoxFuture<'_, Result<ExecLink>>;
+
+    /// What happens there. Subscribes first, then lists, then forwards; never ends.
+    fn watch(&self) -> BoxStream<'static, BackendEvent>;
+}
+
+/// Whether a state counts as running.
+#[must_use]
+pub fn runs(state: SandboxState) -> bool {
+    state == SandboxState::Running
+}

@@ -1,0 +1,212 @@
+//! Everything that can happen to the core.
+
+use super::environment::{EnvSpec, Environment, Persistence};
+use super::evidence::Evidence;
+use super::id::{CallId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId};
+use super::moment::{Moment, Span};
+use super::request::Request;
+use super::session::Size;
+use super::turn::{Call, Conversation};
+use serde::{Deserialize, Serialize};
+
+/// What kind of failure a backend reports.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FailureKind {
+    /// The engine does not answer: decisions freeze.
+    Unreachable,
+    /// May work the next time: tried again with back-off.
+    Temporary,
+    /// Will not work without a change: wrong image, namespaces refused, disk full.
+    Permanent,
+    /// What was found is not what was expected (other id, other labels, just restarted, in use): nothing was done.
+    Surprise,
+}
+
+/// Whether a sandbox runs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxState {
+    /// Running.
+    Running,
+    /// Exists, does not run.
+    Stopped,
+}
+
+/// A sandbox as a backend's list shows it.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct FoundSandbox {
+    /// Its id.
+    pub sandbox: SandboxId,
+    /// The environment that its label names.
+    pub env: EnvId,
+    /// The name that its label gives.
+    pub name: String,
+    /// Generation that it was made or started with, where the label or record says.
+    pub generation: Generation,
+    /// Whether it runs.
+    pub state: SandboxState,
+    /// What it was made from, where the label or record says.
+    pub spec: Option<Box<EnvSpec>>,
+    /// Persistence as seen from outside.
+    pub persistence: Persistence,
+}
+
+/// One thing that happened. Times come beside it, as `now` of [`super::State::apply`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Event {
+    /// Somebody asks for something.
+    Requested {
+        /// Who waits for the answer.
+        reply: ReplyTo,
+        /// What is asked for.
+        request: Request,
+    },
+    /// Whoever waited is gone. What it asked for goes on; nobody is answered.
+    ReplyAbandoned(ReplyTo),
+
+    /// A person pressed a key, pasted, scrolled or focused in a pane of this session.
+    PersonActed {
+        /// Where.
+        session: SessionId,
+        /// True when it was typed or pasted into the program.
+        typed: bool,
+    },
+    /// A session's PTY is open.
+    SessionOpened {
+        /// Which.
+        session: SessionId,
+        /// Its generation.
+        generation: Generation,
+    },
+    /// A session could not be opened.
+    SessionFailed {
+        /// Which.
+        session: SessionId,
+        /// Its generation.
+        generation: Generation,
+        /// One exact sentence.
+        message: String,
+    },
+    /// A session's program ended, and every process of its session with it.
+    SessionEnded {
+        /// Which.
+        session: SessionId,
+        /// Its exit code.
+        exit_code: Option<i32>,
+    },
+    /// A session's PTY has another size.
+    SessionResized {
+        /// Which.
+        session: SessionId,
+        /// The size.
+        size: Size,
+    },
+    /// A session that ended is forgotten (its pane was closed).
+    SessionForgotten(SessionId),
+    /// A command ended, or could not be run.
+    CallEnded {
+        /// Which.
+        call: CallId,
+        /// Its exit code.
+        exit_code: i32,
+        /// Working directory after it, where known.
+        cwd: Option<String>,
+    },
+
+    /// A sandbox was made or started.
+    Provisioned {
+        /// For whom.
+        env: EnvId,
+        /// The generation asked for.
+        generation: Generation,
+        /// What was made.
+        sandbox: SandboxId,
+    },
+    /// A sandbox could not be made or started.
+    ProvisionFailed {
+        /// For whom.
+        env: EnvId,
+        /// The generation asked for.
+        generation: Generation,
+        /// Kind.
+        kind: FailureKind,
+        /// What was tried and why it failed.
+        message: String,
+        /// What to do.
+        hint: String,
+    },
+    /// The look into a sandbox is back.
+    EvidenceGathered {
+        /// Of which.
+        env: EnvId,
+        /// The generation looked at.
+        generation: Generation,
+        /// What was found; an error text if the look failed.
+        evidence: Result<Evidence, String>,
+    },
+    /// A stop or removal is confirmed ("not found" is success).
+    TeardownDone {
+        /// Of which.
+        env: EnvId,
+        /// The generation that ended.
+        generation: Generation,
+    },
+    /// A stop or removal did not happen.
+    TeardownFailed {
+        /// Of which.
+        env: EnvId,
+        /// The generation.
+        generation: Generation,
+        /// Kind.
+        kind: FailureKind,
+        /// What was tried and why it failed.
+        message: String,
+    },
+    /// A sandbox ended or was removed by somebody else.
+    SandboxEnded {
+        /// Which.
+        sandbox: SandboxId,
+        /// Its endpoint.
+        endpoint: EndpointId,
+        /// Whether it is gone, not only stopped.
+        removed: bool,
+        /// One sentence for people.
+        why: String,
+    },
+    /// A complete list of what an endpoint holds of ours. A list error is never a snapshot.
+    Snapshot {
+        /// The endpoint.
+        endpoint: EndpointId,
+        /// What it holds.
+        found: Vec<FoundSandbox>,
+    },
+    /// An endpoint does not answer: every decision on it freezes.
+    EndpointDown {
+        /// Which.
+        endpoint: EndpointId,
+        /// Why.
+        detail: String,
+    },
+    /// An endpoint answers again; a snapshot follows.
+    EndpointUp(EndpointId),
+
+    /// Time has come to the next deadline.
+    DeadlineReached,
+    /// The clock jumped, or the machine slept: nothing is reaped before 60 s and a fresh look.
+    ClockJumped {
+        /// By how much, as far as known.
+        by: Span,
+    },
+    /// What the journal remembers, at the start of the host. Sessions are not among it.
+    Restored {
+        /// Environments as last saved.
+        environments: Vec<Environment>,
+        /// Conversations as last saved.
+        conversations: Vec<Conversation>,
+        /// Calls as last saved; those without an end are marked ended with 125.
+        calls: Vec<Call>,
+        /// When the journal was last written.
+        saved_at: Moment,
+    },
+}

@@ -1,0 +1,32 @@
+//! Environments, their life cycle, leases, turns and the reaper.
+//!
+//! Deterministic: no clock, no files, no tasks. All change enters through [`State::apply`].
+
+pub mod effect;
+pub mod environment;
+pub mod event;
+pub mod evidence;
+pub mod id;
+pub mod lease;
+pub mod moment;
+pub mod request;
+pub mod session;
+pub mod state;
+pub mod turn;
+pub mod verdict;
+
+pub use effect::{Deed, Effect, Notice, NoticeKind, Record};
+pub use environment::{
+    Activity, ActivityKind, BackendKind, Ending, EnvSpec, Environment, Failure, Mount, Network, Origin, Persistence,
+    Phase, Retention, Scope,
+};
+pub use event::{Event, FailureKind, FoundSandbox, SandboxState};
+pub use evidence::{Evidence, LiveProcess};
+pub use id::{CallId, ConversationId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId, TurnId};
+pub use lease::{Holder, Lease, LeaseKind};
+pub use moment::{Moment, Span};
+pub use request::{Answer, Refusal, RefusalKind, Request, TurnTarget};
+pub use session::{Session, SessionState, Size};
+pub use state::State;
+pub use turn::{Call, CallSource, Conversation, Turn, TurnSource, TurnStatus};
+pub use verdict::{Fact, Verdict, VerdictKind};

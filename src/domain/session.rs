@@ -1,0 +1,60 @@
+//! Pane sessions: one PTY shell or program in a sandbox.
+
+use super::id::{ConversationId, EnvId, Generation, SessionId};
+use super::moment::Moment;
+use serde::{Deserialize, Serialize};
+
+/// Size of a terminal in cells.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct Size {
+    /// Lines.
+    pub rows: u16,
+    /// Columns.
+    pub cols: u16,
+}
+
+impl Default for Size {
+    fn default() -> Self {
+        Self { rows: 24, cols: 80 }
+    }
+}
+
+/// Where a session stands.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase", tag = "state")]
+pub enum SessionState {
+    /// Waits for its sandbox or for the backend.
+    Opening,
+    /// Runs.
+    Running,
+    /// Ended by itself or by a person.
+    Ended {
+        /// The program's exit code, where known (128 + signal when a signal ended it).
+        exit_code: Option<i32>,
+        /// When.
+        at: Moment,
+        /// One sentence for people.
+        why: String,
+    },
+}
+
+/// One PTY shell or program in a sandbox. Outlives the pane that shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Session {
+    /// Its id.
+    pub id: SessionId,
+    /// The environment.
+    pub env: EnvId,
+    /// The generation of the sandbox that it belongs to.
+    pub generation: Generation,
+    /// The conversation whose shell it is.
+    pub conversation: Option<ConversationId>,
+    /// Argument vector; empty means the shell found there.
+    pub program: Vec<String>,
+    /// Size.
+    pub size: Size,
+    /// Where it stands.
+    pub state: SessionState,
+    /// When it was asked for.
+    pub began: Moment,
+}

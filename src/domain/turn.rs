@@ -1,0 +1,108 @@
+//! Conversations, their turns, and the commands in them.
+
+use super::id::{CallId, ConversationId, EnvId, SessionId, TurnId};
+use super::moment::{Moment, Span};
+use serde::{Deserialize, Serialize};
+
+/// One agent session.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Conversation {
+    /// Its id, as the agent names it.
+    pub id: ConversationId,
+    /// Title for people.
+    pub title: Option<String>,
+    /// Kind: `main`, `subagent`, `cron`, … (open set).
+    pub kind: Option<String>,
+    /// The environment it maps to.
+    pub env: Option<EnvId>,
+    /// Its PTY session in the present generation.
+    pub session: Option<SessionId>,
+    /// Turns, oldest first.
+    pub turns: Vec<Turn>,
+    /// When something last happened in it.
+    pub last_active: Moment,
+    /// When it ended.
+    pub ended: Option<Moment>,
+}
+
+/// One user request and all the agent does for it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Turn {
+    /// Its id.
+    pub id: TurnId,
+    /// 1, 2, 3, … within the conversation.
+    pub number: u32,
+    /// When it began.
+    pub began: Moment,
+    /// When it ended.
+    pub ended: Option<Moment>,
+    /// Where it stands.
+    pub status: TurnStatus,
+    /// What the user asked, where known.
+    pub prompt: Option<String>,
+    /// How we know of it.
+    pub source: TurnSource,
+    /// How long its lease lives without a begin, command or touch.
+    pub lease_ttl: Span,
+    /// The environment it ran in.
+    pub env: Option<EnvId>,
+}
+
+/// Where a turn stands.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TurnStatus {
+    /// Not ended.
+    Running,
+    /// Ended well.
+    Done,
+    /// Ended badly.
+    Failed,
+    /// Cut short, or its lease ran out.
+    Interrupted,
+}
+
+/// How a turn became known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TurnSource {
+    /// `turn begin` or the socket.
+    Api,
+}
+
+/// One command in an environment.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Call {
+    /// Its id.
+    pub id: CallId,
+    /// Where it runs.
+    pub env: EnvId,
+    /// The conversation it belongs to; without one it belongs to the person.
+    pub conversation: Option<ConversationId>,
+    /// The turn it belongs to; without one it stands outside of turns.
+    pub turn: Option<TurnId>,
+    /// The command as text.
+    pub command: String,
+    /// Working directory inside, where known.
+    pub cwd: Option<String>,
+    /// When it was asked for.
+    pub began: Moment,
+    /// When it ended.
+    pub ended: Option<Moment>,
+    /// Exit code; 124 timeout, 125 our failure, 126 not executable, 127 not found.
+    pub exit_code: Option<i32>,
+    /// How we know of it.
+    pub source: CallSource,
+}
+
+/// How a command became known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallSource {
+    /// `exec -- ARGV`.
+    Exec,
+    /// `exec --shell`.
+    Shell,
+    /// Seen in the engine's events.
+    Observed,
+}
