@@ -1,1 +1,5 @@
-//! The `app` layer.
+//! What the screen knows and how it changes: model, messages, update, layout, view model.
+//!
+//! Deterministic: time and ids come in as arguments; what must be done goes out as [`command`] data.
+
+pub mod view_model;

@@ -1,1 +1,4 @@
-//! The `term` layer.
+//! Terminal engine.
+
+/// A screen.
+pub struct Screen;
