@@ -1,0 +1,140 @@
+//! What comes in to `update`, and what goes out.
+
+use crate::domain::{CallId, Effect, Event, SessionId, Size};
+use crossterm::event::{KeyEvent, MouseEvent};
+
+/// One attached terminal.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct ClientId(pub u64);
+
+/// What a client's terminal can do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ClientCaps {
+    /// Colours: 0 none, 16, 256, or 16,777,216.
+    pub colours: u32,
+    /// Box drawing and other Unicode can be shown.
+    pub unicode: bool,
+}
+
+/// Which of a command's streams.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// One thing that happened to the screen or the core.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Msg {
+    /// To the core.
+    Domain(Event),
+    /// A terminal attached.
+    ClientAttached {
+        /// Which.
+        client: ClientId,
+        /// Its size.
+        size: Size,
+        /// What it can do.
+        caps: ClientCaps,
+    },
+    /// A terminal went away.
+    ClientDetached(ClientId),
+    /// Its size changed.
+    ClientResized {
+        /// Which.
+        client: ClientId,
+        /// The size.
+        size: Size,
+    },
+    /// A key was pressed.
+    Key {
+        /// Where.
+        client: ClientId,
+        /// The key.
+        key: KeyEvent,
+    },
+    /// The mouse moved, was pressed, or scrolled.
+    Mouse {
+        /// Where.
+        client: ClientId,
+        /// What.
+        mouse: MouseEvent,
+    },
+    /// Text was pasted.
+    Paste {
+        /// Where.
+        client: ClientId,
+        /// The text.
+        text: String,
+    },
+    /// The terminal got or lost the focus of its desktop.
+    Focus {
+        /// Which.
+        client: ClientId,
+        /// Got it.
+        gained: bool,
+    },
+    /// A session's program printed this.
+    Output {
+        /// Which session.
+        session: SessionId,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// A command printed this (for the feed).
+    CallOutput {
+        /// Which command.
+        call: CallId,
+        /// Which stream.
+        stream: Stream,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// Progress of something slow, for people.
+    Progress {
+        /// What it concerns.
+        env: crate::domain::EnvId,
+        /// One line.
+        text: String,
+    },
+    /// What was found on this machine, for the welcome: name, state, usable.
+    Found(Vec<(String, String, bool)>),
+    /// Something to tell every client that the core does not know of (journal trouble, configuration).
+    Trouble(String),
+    /// A time that the model asked for has come.
+    Timer,
+}
+
+/// One thing for the runtime to do.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Cmd {
+    /// An effect of the core.
+    Effect(Effect),
+    /// Bytes to a session's program.
+    Write {
+        /// Which session.
+        session: SessionId,
+        /// The bytes.
+        bytes: Vec<u8>,
+    },
+    /// Another size for a session's PTY.
+    Resize {
+        /// Which session.
+        session: SessionId,
+        /// The size.
+        size: Size,
+    },
+    /// Text for the client's clipboard (OSC 52 to the outer terminal).
+    Clipboard {
+        /// Which client.
+        client: ClientId,
+        /// The text.
+        text: String,
+    },
+    /// Ring the client's bell.
+    Bell(ClientId),
+    /// The client leaves; everything runs on.
+    Detach(ClientId),
+}
