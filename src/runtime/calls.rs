@@ -1,0 +1,290 @@
+//! Commands that run in a sandbox without a PTY: their streams go to whoever began them and to the feed.
+
+use super::inbound::{Inbound, Inbox};
+use crate::app::{Msg, Stream};
+use crate::backend::{Backend, ExecLink, ExecSpec};
+use crate::domain::{CallId, CallSource, ConversationId, EnvId, Event, Refusal, Request, SandboxId, State};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
+use tokio::sync::mpsc;
+
+/// Where commands run when nothing else is said.
+pub const WORKSPACE: &str = "/workspace";
+/// Exit code when the time given has run out.
+pub const TIMED_OUT: i32 = 124;
+/// Exit code when it could not be run by our failure.
+pub const OUR_FAILURE: i32 = 125;
+/// A child in the background may hold the streams after the command ended: this long the rest is waited for.
+const REST: Duration = Duration::from_millis(250);
+
+/// What to run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Program {
+    /// An argument vector.
+    Argv(Vec<String>),
+    /// A script, evaluated in the conversation's own shell state.
+    Shell(String),
+}
+
+impl Program {
+    /// As one line for people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match self {
+            Self::Argv(argv) => argv.iter().map(|word| quote(word)).collect::<Vec<_>>().join(" "),
+            Self::Shell(script) => script.clone(),
+        }
+    }
+}
+
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
+    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+}
+
+/// A command that somebody runs and follows.
+pub struct ExecRequest {
+    /// Fresh id.
+    pub call: CallId,
+    /// Where, or
+    pub env: Option<EnvId>,
+    /// whose.
+    pub conversation: Option<ConversationId>,
+    /// What.
+    pub program: Program,
+    /// Directory inside.
+    pub cwd: Option<String>,
+    /// How long it may take.
+    pub timeout: Option<Duration>,
+    /// Its input; closing the sender is end of file.
+    pub stdin: mpsc::Receiver<Vec<u8>>,
+    /// What becomes of it. When the receiver is dropped, the command is ended.
+    pub events: mpsc::Sender<ExecEvent>,
+}
+
+/// What becomes of a command.
+#[derive(Debug)]
+pub enum ExecEvent {
+    /// It will not run.
+    Refused(Refusal),
+    /// It runs.
+    Started,
+    /// It printed this.
+    Output(Stream, Vec<u8>),
+    /// It ended.
+    Ended {
+        /// Exit code.
+        code: i32,
+        /// A sentence when we ended it or could not run it.
+        note: Option<String>,
+    },
+}
+
+/// Commands that wait for their sandbox, and where each conversation's shell state stands.
+#[derive(Default)]
+pub struct Calls {
+    waiting: BTreeMap<CallId, ExecRequest>,
+    directories: BTreeMap<ConversationId, String>,
+}
+
+impl Calls {
+    /// Keeps a command until its sandbox is ready; gives the request for the core.
+    pub fn begin(&mut self, request: ExecRequest) -> Request {
+        let shell = matches!(request.program, Program::Shell(_));
+        let known = request.conversation.as_ref().filter(|_| shell).and_then(|c| self.directories.get(c));
+        let begin = Request::BeginCall {
+            call: request.call.clone(),
+            env: request.env.clone(),
+            conversation: request.conversation.clone(),
+            command: request.program.text(),
+            cwd: request.cwd.clone().or_else(|| known.cloned()).or_else(|| Some(WORKSPACE.to_owned())),
+            source: if shell { CallSource::Shell } else { CallSource::Exec },
+        };
+        self.waiting.insert(request.call.clone(), request);
+        begin
+    }
+
+    /// The sandbox is ready: hands the command out.
+    pub fn take(&mut self, call: &CallId) -> Option<ExecRequest> {
+        self.waiting.remove(call)
+    }
+
+    /// The core will not have it.
+    pub fn refused(&mut self, call: &CallId, refusal: Refusal) {
+        if let Some(request) = self.waiting.remove(call) {
+            let _ = request.events.try_send(ExecEvent::Refused(refusal));
+        }
+    }
+
+    /// One ended: remembers where the conversation's shell stands.
+    pub fn ended(&mut self, call: &CallId, cwd: Option<&str>, state: &State) {
+        let conversation = state.calls.get(call).and_then(|c| c.conversation.clone());
+        if let (Some(conversation), Some(cwd)) = (conversation, cwd) {
+            self.directories.insert(conversation, cwd.to_owned());
+        }
+        // The core ended it before it ran: whoever waits must learn it.
+        if let Some(request) = self.waiting.remove(call) {
+            let note = Some("its sandbox ended before it ran".to_owned());
+            let _ = request.events.try_send(ExecEvent::Ended { code: OUR_FAILURE, note });
+        }
+    }
+}
+
+/// Keeps a conversation's working directory and exported variables between `--shell` commands. `$1` is the file of
+/// the state, `$2` the script. A trap saves, so that `exit` in a script does not lose the state.
+const SHELL_STATE: &str = r#"
+__htui_state=$1; __htui_script=$2; set --
+[ -r "$__htui_state" ] && . "$__htui_state" >/dev/null 2>&1
+[ -r "$__htui_state.cwd" ] && cd -- "$(cat "$__htui_state.cwd")" 2>/dev/null
+__htui_save() {
+  __htui_code=$?
+  ( umask 077
+    export -p > "$__htui_state.new" && mv -f "$__htui_state.new" "$__htui_state"
+    pwd > "$__htui_state.cwd.new" && mv -f "$__htui_state.cwd.new" "$__htui_state.cwd" ) 2>/dev/null
+  exit "$__htui_code"
+}
+trap __htui_save EXIT
+eval "$__htui_script"
+"#;
+
+/// bash where there is one, else the plain shell.
+const SHELL_FOUND: &str =
+    r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$1" bash "$2" "$3"; else exec sh -c "$1" sh "$2" "$3"; fi"#;
+
+fn state_file(conversation: Option<&ConversationId>) -> String {
+    use sha2::{Digest, Sha256};
+    let name = conversation.map_or("", ConversationId::as_str);
+    let hash: String = Sha256::digest(name.as_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect();
+    format!("/tmp/.htui-shell-{hash}")
+}
+
+fn argv(request: &ExecRequest) -> Vec<String> {
+    match &request.program {
+        Program::Argv(argv) => argv.clone(),
+        Program::Shell(script) => {
+            let state = state_file(request.conversation.as_ref());
+            ["/bin/sh", "-c", SHELL_FOUND, "sh", SHELL_STATE, &state, script].map(str::to_owned).to_vec()
+        }
+    }
+}
+
+/// Runs a command to its end and reports it to the core.
+pub async fn run(backend: Arc<dyn Backend>, sandbox: SandboxId, request: ExecRequest, env: Vec<(String, String)>, inbox: Inbox) {
+    let busy = inbox.outstanding();
+    let call = request.call.clone();
+    let shell = matches!(request.program, Program::Shell(_)).then(|| state_file(request.conversation.as_ref()));
+    let events = request.events.clone();
+    let spec = ExecSpec { call: call.clone(), argv: argv(&request), env: env.clone(), cwd: request.cwd.clone() };
+    let (code, note) = match backend.exec(sandbox.clone(), spec).await {
+        Ok(link) => follow(link, request, &inbox).await,
+        Err(e) => (OUR_FAILURE, Some(if e.hint.is_empty() { e.message } else { format!("{}; {}", e.message, e.hint) })),
+    };
+    let cwd = match shell {
+        Some(state) => directory_after(backend, sandbox, &call, &state, env).await,
+        None => None,
+    };
+    inbox.event(Event::CallEnded { call, exit_code: code, cwd }).await;
+    let _ = events.send(ExecEvent::Ended { code, note }).await;
+    drop(busy);
+}
+
+async fn follow(mut link: ExecLink, request: ExecRequest, inbox: &Inbox) -> (i32, Option<String>) {
+    let ExecRequest { call, timeout, stdin, events, .. } = request;
+    let _ = events.send(ExecEvent::Started).await;
+    let input = tokio::spawn(feed_input(link.stdin, stdin));
+    let out = forward(&mut link.stdout, Stream::Out, &call, &events, inbox);
+    let err = forward(&mut link.stderr, Stream::Err, &call, &events, inbox);
+    let streams = async { tokio::join!(out, err) };
+    tokio::pin!(streams);
+    let limit = async {
+        match timeout {
+            Some(limit) => tokio::time::sleep(limit).await,
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(limit);
+    let mut streams_done = false;
+    let mut why = None;
+    let code = loop {
+        tokio::select! {
+            code = &mut link.exit => break code,
+            _ = &mut streams, if !streams_done => streams_done = true,
+            () = events.closed(), if why.is_none() => {
+                why = Some((OUR_FAILURE, "whoever ran it went away".to_owned()));
+                (link.kill)().await;
+            }
+            () = &mut limit, if why.is_none() => {
+                let seconds = timeout.unwrap_or_default().as_secs_f64();
+                why = Some((TIMED_OUT, format!("it ran longer than {seconds} s and was ended")));
+                (link.kill)().await;
+            }
+        }
+    };
+    if !streams_done {
+        let _ = tokio::time::timeout(REST, &mut streams).await;
+    }
+    input.abort();
+    match why {
+        Some((code, note)) => (code, Some(note)),
+        None => (code, None),
+    }
+}
+
+async fn feed_input(mut to: Box<dyn tokio::io::AsyncWrite + Send + Unpin>, mut from: mpsc::Receiver<Vec<u8>>) {
+    while let Some(bytes) = from.recv().await {
+        if to.write_all(&bytes).await.is_err() || to.flush().await.is_err() {
+            return;
+        }
+    }
+    let _ = to.shutdown().await;
+}
+
+async fn forward(
+    from: &mut (dyn AsyncRead + Send + Unpin),
+    stream: Stream,
+    call: &CallId,
+    events: &mpsc::Sender<ExecEvent>,
+    inbox: &Inbox,
+) {
+    let mut buffer = vec![0; 32 * 1024];
+    while let Ok(n @ 1..) = from.read(&mut buffer).await {
+        let bytes = buffer[..n].to_vec();
+        inbox.output(Inbound::Msg(Msg::CallOutput { call: call.clone(), stream, bytes: bytes.clone() })).await;
+        // When nobody listens any more the command is being ended; its pipe is emptied until then.
+        let _ = events.send(ExecEvent::Output(stream, bytes)).await;
+    }
+}
+
+async fn directory_after(
+    backend: Arc<dyn Backend>,
+    sandbox: SandboxId,
+    call: &CallId,
+    state: &str,
+    env: Vec<(String, String)>,
+) -> Option<String> {
+    let argv = vec!["/bin/cat".to_owned(), format!("{state}.cwd")];
+    let spec = ExecSpec { call: call.clone(), argv, env, cwd: Some("/".to_owned()) };
+    let mut link = backend.exec(sandbox, spec).await.ok()?;
+    drop(link.stdin);
+    let mut text = String::new();
+    let read = async {
+        let _ = (&mut link.stdout).take(4096).read_to_string(&mut text).await;
+        link.exit.await
+    };
+    let code = tokio::time::timeout(Duration::from_secs(2), read).await.ok()?;
+    (code == 0 && text.starts_with('/')).then(|| text.trim_end_matches('\n').to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_it_could_be_typed() {
+        let text = |words: &[&str]| Program::Argv(words.iter().map(|w| (*w).to_owned()).collect()).text();
+        assert_eq!(text(&["ls", "-la", "src"]), "ls -la src");
+        assert_eq!(text(&["echo", "it's", ""]), r"echo 'it'\''s' ''");
+    }
+}

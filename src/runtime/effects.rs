@@ -1,0 +1,268 @@
+//! Performs what the core wants done to sandboxes. Each deed is a task of its own that reports back as an event.
+
+use super::inbound::{Inbound, Inbox};
+use crate::app::Msg;
+use crate::backend::{AttachSpec, Backend, BackendError, ProvisionSpec, runs};
+use crate::domain::{
+    Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, SandboxId, SessionId, Size,
+};
+use crate::pty::PtyLink;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Making a sandbox may pull an image; nothing else may take that long.
+const PROVISION: Duration = Duration::from_secs(600);
+/// A stop waits for its grace period; a removal for the stop.
+const TEARDOWN: Duration = Duration::from_secs(60);
+/// A look, or opening a PTY.
+const LOOK: Duration = Duration::from_secs(20);
+
+/// A PTY that was opened, on its way to the loop.
+pub struct OpenedSession {
+    /// Which session.
+    pub session: SessionId,
+    /// Its generation.
+    pub generation: Generation,
+    /// The size it was opened with.
+    pub size: Size,
+    /// The PTY.
+    pub link: PtyLink,
+}
+
+/// Performs effects on the backends.
+#[derive(Clone)]
+pub struct Performer {
+    backends: Arc<BTreeMap<EndpointId, Arc<dyn Backend>>>,
+    envs_dir: PathBuf,
+    inbox: Inbox,
+}
+
+/// A sandbox to be made or started.
+pub struct Provisioning {
+    /// For whom.
+    pub env: EnvId,
+    /// Under which generation.
+    pub generation: Generation,
+    /// Its name.
+    pub name: String,
+    /// What it shall be.
+    pub spec: EnvSpec,
+    /// The stopped one to start.
+    pub existing: Option<SandboxId>,
+}
+
+/// A sandbox to be ended.
+pub struct Ending {
+    /// Whose.
+    pub env: EnvId,
+    /// Its endpoint.
+    pub endpoint: EndpointId,
+    /// The generation decided on.
+    pub generation: Generation,
+    /// Its full id.
+    pub sandbox: SandboxId,
+    /// What to do.
+    pub deed: Deed,
+    /// Whether what lives in it is meant to end with it.
+    pub ordered: bool,
+}
+
+impl Performer {
+    /// For these backends; `envs_dir` is the folder of the environments' files.
+    #[must_use]
+    pub fn new(backends: BTreeMap<EndpointId, Arc<dyn Backend>>, envs_dir: PathBuf, inbox: Inbox) -> Self {
+        Self { backends: Arc::new(backends), envs_dir, inbox }
+    }
+
+    /// The backends by endpoint.
+    #[must_use]
+    pub fn backends(&self) -> &BTreeMap<EndpointId, Arc<dyn Backend>> {
+        &self.backends
+    }
+
+    /// The backend of an endpoint.
+    ///
+    /// # Errors
+    /// When this host has none of that name.
+    pub fn backend(&self, endpoint: &EndpointId) -> Result<Arc<dyn Backend>, BackendError> {
+        self.backends.get(endpoint).cloned().ok_or_else(|| {
+            let known: Vec<_> = self.backends.keys().map(EndpointId::as_str).collect();
+            BackendError::new(
+                FailureKind::Permanent,
+                format!("there is no endpoint {endpoint} here"),
+                format!("use one of: {}", known.join(", ")),
+            )
+        })
+    }
+
+    /// Makes or starts a sandbox.
+    pub fn provision(&self, what: Provisioning) {
+        let this = self.clone();
+        let busy = self.inbox.outstanding();
+        tokio::spawn(async move {
+            let (env, generation) = (what.env.clone(), what.generation);
+            let event = match this.try_provision(what).await {
+                Ok(sandbox) => Event::Provisioned { env, generation, sandbox },
+                Err(e) => {
+                    Event::ProvisionFailed { env, generation, kind: e.kind, message: e.message, hint: e.hint }
+                }
+            };
+            this.inbox.event(event).await;
+            drop(busy);
+        });
+    }
+
+    async fn try_provision(&self, what: Provisioning) -> Result<SandboxId, BackendError> {
+        let backend = self.backend(&what.spec.endpoint)?;
+        let folder = self.envs_dir.join(what.env.as_str());
+        let spec = ProvisionSpec {
+            env: what.env.clone(),
+            name: what.name,
+            generation: what.generation,
+            spec: what.spec,
+            home: folder.join("home"),
+            workspace: folder.join("workspace"),
+        };
+        let inbox = self.inbox.clone();
+        let env = what.env;
+        let progress = Box::new(move |text: String| {
+            // Progress is for people: one line lost while the loop is busy is no loss.
+            let (inbox, env) = (inbox.clone(), env.clone());
+            tokio::spawn(async move { inbox.send(Inbound::Msg(Msg::Progress { env, text })).await });
+        });
+        let work = async {
+            match what.existing {
+                Some(sandbox) => backend.start(sandbox, spec).await,
+                None => backend.provision(spec, progress).await,
+            }
+        };
+        within(PROVISION, "making the sandbox", work).await.map(|info| info.found.sandbox)
+    }
+
+    /// Looks into a sandbox.
+    pub fn gather_evidence(&self, env: EnvId, endpoint: EndpointId, generation: Generation, sandbox: SandboxId) {
+        let this = self.clone();
+        let busy = self.inbox.outstanding();
+        tokio::spawn(async move {
+            let look = async {
+                let backend = this.backend(&endpoint)?;
+                within(LOOK, "looking into the sandbox", backend.evidence(sandbox)).await
+            };
+            let evidence = look.await.map_err(|e| e.message);
+            this.inbox.event(Event::EvidenceGathered { env, generation, evidence }).await;
+            drop(busy);
+        });
+    }
+
+    /// Looks once more, then stops or removes without force.
+    pub fn teardown(&self, what: Ending) {
+        let this = self.clone();
+        let busy = self.inbox.outstanding();
+        tokio::spawn(async move {
+            let (env, generation) = (what.env.clone(), what.generation);
+            let event = match this.try_teardown(what).await {
+                Ok(()) => Event::TeardownDone { env, generation },
+                Err(e) => Event::TeardownFailed { env, generation, kind: e.kind, message: e.message },
+            };
+            this.inbox.event(event).await;
+            drop(busy);
+        });
+    }
+
+    async fn try_teardown(&self, what: Ending) -> Result<(), BackendError> {
+        let backend = self.backend(&what.endpoint)?;
+        let sandbox = what.sandbox;
+        let Some(info) = within(LOOK, "looking at the sandbox", backend.inspect(sandbox.clone())).await? else {
+            return Ok(());
+        };
+        let surprise = |text: String| BackendError::new(FailureKind::Surprise, text, "nothing was ended");
+        if info.found.sandbox != sandbox || info.found.env != what.env {
+            return Err(surprise(format!("sandbox {sandbox} is now that of environment {}", info.found.env)));
+        }
+        if runs(info.found.state) {
+            if info.found.generation != what.generation {
+                return Err(surprise(format!("sandbox {sandbox} was started again meanwhile")));
+            }
+            if !what.ordered {
+                let found = within(LOOK, "looking into the sandbox", backend.evidence(sandbox.clone())).await?;
+                if let Some(process) = found.processes.first() {
+                    return Err(surprise(format!("{} (pid {}) runs in it now", process.command, process.pid)));
+                }
+            }
+        }
+        match what.deed {
+            Deed::Stop => within(TEARDOWN, "stopping the sandbox", backend.stop(sandbox)).await,
+            Deed::Remove => within(TEARDOWN, "removing the sandbox", backend.remove(sandbox)).await,
+        }
+    }
+
+    /// Deletes the files of an environment that a person removed with its data.
+    pub fn delete_data(&self, env: &EnvId) {
+        let folder = self.envs_dir.join(env.as_str());
+        let inbox = self.inbox.clone();
+        let busy = self.inbox.outstanding();
+        tokio::task::spawn_blocking(move || {
+            if let Err(e) = std::fs::remove_dir_all(&folder)
+                && e.kind() != std::io::ErrorKind::NotFound
+            {
+                let text = format!("deleting {} failed: {e}; delete the folder by hand", folder.display());
+                inbox.send_blocking(Inbound::Msg(Msg::Trouble(text)));
+            }
+            drop(busy);
+        });
+    }
+
+    /// Opens a PTY.
+    pub fn open_session(&self, endpoint: EndpointId, sandbox: SandboxId, generation: Generation, spec: AttachSpec) {
+        let this = self.clone();
+        let busy = self.inbox.outstanding();
+        tokio::spawn(async move {
+            let (session, size) = (spec.session.clone(), spec.size);
+            let open = async {
+                let backend = this.backend(&endpoint)?;
+                within(LOOK, "opening a shell", backend.attach(sandbox, spec)).await
+            };
+            match open.await {
+                Ok(link) => {
+                    let opened = OpenedSession { session, generation, size, link };
+                    this.inbox.send(Inbound::Opened(Box::new(opened))).await;
+                }
+                Err(e) => {
+                    let message = if e.hint.is_empty() { e.message } else { format!("{}; {}", e.message, e.hint) };
+                    this.inbox.event(Event::SessionFailed { session, generation, message }).await;
+                }
+            }
+            drop(busy);
+        });
+    }
+}
+
+/// What runs in a session beside the sandbox's own variables.
+#[must_use]
+pub fn session_env(name: &str, session: &SessionId) -> Vec<(String, String)> {
+    [
+        ("TERM", "xterm-256color"),
+        ("COLORTERM", "truecolor"),
+        ("LANG", "C.UTF-8"),
+        ("HTUI_ENVIRONMENT", name),
+        ("HTUI_SESSION", session.as_str()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .to_vec()
+}
+
+async fn within<T>(
+    limit: Duration,
+    what: &str,
+    work: impl Future<Output = Result<T, BackendError>>,
+) -> Result<T, BackendError> {
+    tokio::time::timeout(limit, work).await.unwrap_or_else(|_| {
+        Err(BackendError::new(
+            FailureKind::Temporary,
+            format!("{what} took longer than {} s", limit.as_secs()),
+            "it is tried again; the log says more",
+        ))
+    })
+}

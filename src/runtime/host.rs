@@ -1,0 +1,386 @@
+//! The loop: takes in what happens, lets the model decide, has it performed, draws.
+//!
+//! One task owns everything; nothing in it waits for a disk, an engine or a terminal. It sleeps until something comes in
+//! or the next deadline: there is no tick.
+
+use super::calls::{self, Calls};
+use super::clock::Clock;
+use super::effects::{Ending, Performer, Provisioning, session_env};
+use super::event_log::EventLog;
+use super::inbound::{Inbound, Inbox, Outbox, Settled};
+use super::journal::Journal;
+use super::screen::ClientScreen;
+use super::sessions::Sessions;
+use crate::app::{self, ClientId, Cmd, Model, Msg};
+use crate::backend::AttachSpec;
+use crate::domain::{
+    Answer, Effect, Event, Moment, Notice, NoticeKind, Record, Refusal, RefusalKind, ReplyTo, Request, SessionId, Span,
+};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
+
+/// What is there is taken in for this long before the screen is drawn, so that a flood of output costs frames only.
+const BATCH: Duration = Duration::from_millis(4);
+/// The screen is drawn at most this often.
+const FRAME: Span = Span(16);
+/// After the order to end, this long is waited for sandboxes that do not end.
+const SHUTDOWN: Span = Span::seconds(20);
+
+/// Everything that a host is made of.
+pub struct HostParts {
+    /// The model, with what the journal remembers not yet applied.
+    pub model: Model,
+    /// Time.
+    pub clock: Clock,
+    /// Sending side, for the tasks it starts.
+    pub inbox: Inbox,
+    /// Receiving side.
+    pub outbox: Outbox,
+    /// The backends.
+    pub performer: Performer,
+    /// The journal.
+    pub journal: Journal,
+}
+
+/// The loop's own memory.
+pub struct Host {
+    model: Model,
+    clock: Clock,
+    inbox: Inbox,
+    outbox: Outbox,
+    performer: Performer,
+    journal: Journal,
+    sessions: Sessions,
+    calls: Calls,
+    log: EventLog,
+    clients: BTreeMap<ClientId, ClientScreen>,
+    replies: BTreeMap<ReplyTo, Waiting>,
+    last_reply: u64,
+    close_when_open: BTreeSet<SessionId>,
+    unsaved: BTreeSet<Record>,
+    settle: Vec<oneshot::Sender<Settled>>,
+    ending: Option<Moment>,
+    exit: bool,
+    report: Vec<String>,
+}
+
+enum Waiting {
+    Ask(oneshot::Sender<Answer>),
+    Call(crate::domain::CallId),
+    Terminate,
+}
+
+impl Host {
+    /// A host that has not started yet.
+    #[must_use]
+    pub fn new(parts: HostParts) -> Self {
+        let HostParts { model, clock, inbox, outbox, performer, journal } = parts;
+        Self {
+            model,
+            clock,
+            inbox,
+            outbox,
+            performer,
+            journal,
+            sessions: Sessions::default(),
+            calls: Calls::default(),
+            log: EventLog::default(),
+            clients: BTreeMap::new(),
+            replies: BTreeMap::new(),
+            last_reply: 0,
+            close_when_open: BTreeSet::new(),
+            unsaved: BTreeSet::new(),
+            settle: Vec::new(),
+            ending: None,
+            exit: false,
+            report: Vec::new(),
+        }
+    }
+
+    /// Attaches a terminal.
+    pub fn attach(&mut self, client: ClientId, screen: ClientScreen) {
+        let msg = Msg::ClientAttached { client, size: screen.size(), caps: screen.caps() };
+        self.clients.insert(client, screen);
+        self.update(msg);
+    }
+
+    /// Takes in what the journal remembers.
+    pub fn restore(&mut self, event: Event) {
+        self.update(Msg::Domain(event));
+    }
+
+    /// Runs until the core says that everything is in order, or its terminal is gone and everything has been ended.
+    /// Returns what was done to sandboxes at the end, for people.
+    pub async fn run(mut self) -> Vec<String> {
+        while !self.exit {
+            self.finish_step();
+            let now = self.clock.now();
+            let frame = self.clients.values().filter_map(|c| c.next_frame(FRAME)).min();
+            let wake = [self.model.state.next_deadline(), self.model.next_timer(now), self.ending].into_iter().flatten().min();
+            tokio::select! {
+                biased;
+                Some(inbound) = self.outbox.first.recv() => self.take(inbound),
+                () = self.clock.sleep_until(frame) => {}
+                () = self.clock.sleep_until(wake) => self.on_time(),
+                Some(inbound) = self.outbox.output.recv() => self.take(inbound),
+            }
+            self.take_what_is_there();
+        }
+        self.finish_step();
+        self.sessions.close_all();
+        self.journal.close();
+        self.report
+    }
+
+    fn take_what_is_there(&mut self) {
+        let began = Instant::now();
+        while began.elapsed() < BATCH {
+            let Ok(inbound) = self.outbox.first.try_recv().or_else(|_| self.outbox.output.try_recv()) else { return };
+            self.take(inbound);
+        }
+    }
+
+    /// What follows every step: the journal, the screens, those who wait for quiet.
+    fn finish_step(&mut self) {
+        let jump = self.clock.take_jump();
+        if jump > Span::ZERO {
+            self.update(Msg::Domain(Event::ClockJumped { by: jump }));
+        }
+        if !self.unsaved.is_empty() {
+            self.journal.save(&self.model.state, std::mem::take(&mut self.unsaved), self.clock.now());
+        }
+        self.draw();
+        if !self.settle.is_empty()
+            && self.inbox.in_flight() == 0
+            && self.outbox.first.is_empty()
+            && self.outbox.output.is_empty()
+        {
+            for waiting in self.settle.drain(..) {
+                let _ = waiting.send(Settled { state: self.model.state.clone() });
+            }
+        }
+    }
+
+    fn draw(&mut self) {
+        let now = self.clock.now();
+        for (id, screen) in &mut self.clients {
+            if self.model.take_dirty(*id) {
+                screen.mark_dirty();
+            }
+            if screen.may_draw(now, FRAME) {
+                screen.draw(&app::view_model(&self.model, now, *id), now);
+            }
+        }
+    }
+
+    fn on_time(&mut self) {
+        let now = self.clock.now();
+        if self.ending.is_some_and(|end| end <= now) {
+            self.report.push("not everything ended in time; what is left is taken up at the next start".to_owned());
+            self.exit = true;
+            return;
+        }
+        if self.model.state.next_deadline().is_some_and(|at| at <= now) {
+            self.update(Msg::Domain(Event::DeadlineReached));
+        }
+        if self.model.next_timer(now).is_some_and(|at| at <= now) {
+            self.update(Msg::Timer);
+        }
+    }
+
+    fn take(&mut self, inbound: Inbound) {
+        match inbound {
+            Inbound::Msg(msg) => self.update(msg),
+            Inbound::Ask(request, reply) => self.request(*request, Waiting::Ask(reply)),
+            Inbound::Read(look) => look(&self.model, self.clock.now()),
+            Inbound::Exec(request) => {
+                let call = request.call.clone();
+                let begin = self.calls.begin(*request);
+                self.request(begin, Waiting::Call(call));
+            }
+            Inbound::SendKeys(session, bytes, reply) => {
+                let _ = reply.send(self.send_keys(session, bytes));
+            }
+            Inbound::Subscribe(subscriber) => self.log.subscribe(subscriber),
+            Inbound::Opened(opened) => {
+                let opened = *opened;
+                let session = opened.session.clone();
+                self.sessions.add(session.clone(), opened.generation, opened.size, opened.link, &self.inbox);
+                if self.close_when_open.remove(&session) {
+                    self.sessions.close(&session);
+                }
+            }
+            Inbound::Drained(client) => {
+                if let Some(screen) = self.clients.get_mut(&client) {
+                    screen.drained();
+                }
+            }
+            Inbound::Gone(client) => {
+                self.clients.remove(&client);
+                self.update(Msg::ClientDetached(client));
+                // This process owns the screen and everything behind it: without the one the other ends in order.
+                self.terminate();
+            }
+            Inbound::Terminate => self.terminate(),
+            Inbound::Settled(reply) => self.settle.push(reply),
+        }
+    }
+
+    fn terminate(&mut self) {
+        if self.ending.is_none() {
+            self.ending = Some(self.clock.now() + SHUTDOWN);
+            self.request(Request::Shutdown { keep: false }, Waiting::Terminate);
+        }
+    }
+
+    fn request(&mut self, request: Request, waiting: Waiting) {
+        self.last_reply += 1;
+        let reply = ReplyTo(self.last_reply);
+        self.replies.insert(reply, waiting);
+        self.update(Msg::Domain(Event::Requested { reply, request }));
+    }
+
+    fn send_keys(&mut self, session: SessionId, bytes: Vec<u8>) -> Result<(), Refusal> {
+        let hint = "list sessions with: hermes-tui session list";
+        let Some(found) = self.model.state.sessions.get(&session) else {
+            return Err(Refusal::new(RefusalKind::NotFound, format!("there is no session {session}"), hint));
+        };
+        if !matches!(found.state, crate::domain::SessionState::Running) {
+            let text = format!("session {session} does not run, so that nothing can be typed into it");
+            return Err(Refusal::new(RefusalKind::Failed, text, hint));
+        }
+        self.sessions.write(&session, bytes).map_err(|text| Refusal::new(RefusalKind::Failed, text, hint))?;
+        self.update(Msg::Domain(Event::PersonActed { session, typed: true }));
+        Ok(())
+    }
+
+    fn update(&mut self, msg: Msg) {
+        if let Msg::CallOutput { call, stream, bytes } = &msg {
+            self.journal.output(call, *stream, bytes);
+        }
+        if let Msg::Domain(event) = &msg {
+            match event {
+                Event::SessionEnded { session, .. } => self.sessions.remove(session),
+                Event::CallEnded { call, cwd, .. } => self.calls.ended(call, cwd.as_deref(), &self.model.state),
+                _ => {}
+            }
+        }
+        let now = self.clock.now();
+        for cmd in app::update(&mut self.model, now, msg) {
+            self.perform(cmd);
+        }
+    }
+
+    fn perform(&mut self, cmd: Cmd) {
+        match cmd {
+            Cmd::Effect(effect) => self.perform_effect(effect),
+            Cmd::Write { session, bytes } => {
+                if let Err(text) = self.sessions.write(&session, bytes) {
+                    self.update(Msg::Trouble(text));
+                }
+            }
+            Cmd::Resize { session, size } => self.sessions.resize(&session, size),
+            Cmd::Clipboard { client, text } => {
+                if let Some(screen) = self.clients.get_mut(&client) {
+                    screen.clipboard(&text);
+                }
+            }
+            Cmd::Bell(client) => {
+                if let Some(screen) = self.clients.get_mut(&client) {
+                    screen.bell();
+                }
+            }
+            Cmd::Detach(client) => {
+                self.clients.remove(&client);
+                self.update(Msg::ClientDetached(client));
+            }
+        }
+    }
+
+    fn perform_effect(&mut self, effect: Effect) {
+        match effect {
+            Effect::Provision { env, generation, name, spec, existing } => {
+                self.performer.provision(Provisioning { env, generation, name, spec: *spec, existing });
+            }
+            Effect::GatherEvidence { env, generation, sandbox } => {
+                if let Some(endpoint) = self.endpoint(&env) {
+                    self.performer.gather_evidence(env, endpoint, generation, sandbox);
+                }
+            }
+            Effect::Teardown { env, generation, sandbox, deed, ordered } => {
+                if let Some(endpoint) = self.endpoint(&env) {
+                    self.performer.teardown(Ending { env, endpoint, generation, sandbox, deed, ordered });
+                }
+            }
+            Effect::DeleteData(env) => self.performer.delete_data(&env),
+            Effect::OpenSession { session, env, generation, sandbox, program, size } => {
+                let Some(environment) = self.model.state.environments.get(&env) else { return };
+                let variables = session_env(&environment.name, &session);
+                let endpoint = environment.spec.endpoint.clone();
+                let spec = AttachSpec { session, program, env: variables, cwd: None, size };
+                self.performer.open_session(endpoint, sandbox, generation, spec);
+            }
+            Effect::CloseSession(session) => {
+                if !self.sessions.close(&session) {
+                    self.close_when_open.insert(session);
+                }
+            }
+            Effect::RunCall { call, env, sandbox } => self.run_call(&call, &env, sandbox),
+            Effect::Reply { to, answer } => self.reply(to, answer),
+            Effect::Announce(notice) => self.announce(notice),
+            Effect::Save(record) => {
+                self.unsaved.insert(record);
+            }
+            Effect::Exit => self.exit = true,
+        }
+    }
+
+    fn endpoint(&self, env: &crate::domain::EnvId) -> Option<crate::domain::EndpointId> {
+        self.model.state.environments.get(env).map(|e| e.spec.endpoint.clone())
+    }
+
+    fn run_call(&mut self, call: &crate::domain::CallId, env: &crate::domain::EnvId, sandbox: crate::domain::SandboxId) {
+        let Some(request) = self.calls.take(call) else { return };
+        let name = self.model.state.environments.get(env).map_or("", |e| e.name.as_str()).to_owned();
+        let backend = self.endpoint(env).map(|endpoint| self.performer.backend(&endpoint));
+        match backend {
+            Some(Ok(backend)) => {
+                let variables = vec![("LANG".to_owned(), "C.UTF-8".to_owned()), ("HTUI_ENVIRONMENT".to_owned(), name)];
+                tokio::spawn(calls::run(backend, sandbox, request, variables, self.inbox.clone()));
+            }
+            Some(Err(_)) | None => {
+                let exit_code = calls::OUR_FAILURE;
+                self.update(Msg::Domain(Event::CallEnded { call: call.clone(), exit_code, cwd: None }));
+            }
+        }
+    }
+
+    fn reply(&mut self, to: ReplyTo, answer: Answer) {
+        match self.replies.remove(&to) {
+            Some(Waiting::Ask(reply)) => {
+                if reply.send(answer).is_err() {
+                    tracing::debug!("nobody waits any more for answer {}", to.0);
+                }
+            }
+            Some(Waiting::Call(call)) => {
+                if let Answer::Refused(refusal) = answer {
+                    self.calls.refused(&call, refusal);
+                }
+            }
+            Some(Waiting::Terminate) | None => {}
+        }
+    }
+
+    fn announce(&mut self, notice: Notice) {
+        if let (NoticeKind::CallEnded, Some(call)) = (notice.kind, &notice.call) {
+            self.calls.ended(call, None, &self.model.state);
+        }
+        tracing::info!(env = notice.env.as_ref().map(|e| e.as_str()), "{:?}: {}", notice.kind, notice.text);
+        let ends = matches!(notice.kind, NoticeKind::EnvStopped | NoticeKind::EnvRemoved | NoticeKind::TeardownFailed);
+        if ends && (self.ending.is_some() || self.model.state.is_shutting_down()) {
+            self.report.push(notice.text.clone());
+        }
+        self.log.push(self.clock.now(), notice);
+    }
+}

@@ -1,0 +1,132 @@
+//! One client's screen: when it is drawn, and the bytes that go to its terminal.
+
+use super::terminal::{FrameBuffer, FrameTerminal};
+use crate::app::ClientCaps;
+use crate::app::view_model::ViewModel;
+use crate::domain::{Moment, Size, Span};
+use crate::ui;
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
+use crossterm::{queue, terminal};
+use ratatui::backend::CrosstermBackend;
+use ratatui::layout::Rect;
+use ratatui::{TerminalOptions, Viewport};
+use std::io::{self, Write};
+use std::sync::mpsc;
+
+/// More than this is not handed to a terminal's clipboard: many cut it short without a word.
+const CLIPBOARD_BYTES: usize = 8 * 1024 * 1024;
+
+/// A terminal that shows the model.
+pub struct ClientScreen {
+    terminal: FrameTerminal,
+    buffer: FrameBuffer,
+    sink: mpsc::Sender<Vec<u8>>,
+    style: ui::Style,
+    caps: ClientCaps,
+    size: Size,
+    dirty: bool,
+    under_way: bool,
+    last: Moment,
+}
+
+impl ClientScreen {
+    /// A screen whose frames go to `sink`, one at a time: the next one after [`ClientScreen::drained`].
+    ///
+    /// # Errors
+    /// When the drawing buffer cannot be made.
+    pub fn new(size: Size, caps: ClientCaps, style: ui::Style, sink: mpsc::Sender<Vec<u8>>) -> io::Result<Self> {
+        let buffer = FrameBuffer::default();
+        let terminal = frame_terminal(&buffer, size)?;
+        Ok(Self { terminal, buffer, sink, style, caps, size, dirty: true, under_way: false, last: Moment(0) })
+    }
+
+    /// Its size.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        self.size
+    }
+
+    /// What its terminal can do.
+    #[must_use]
+    pub fn caps(&self) -> ClientCaps {
+        self.caps
+    }
+
+    /// Something changed.
+    pub fn mark_dirty(&mut self) {
+        self.dirty = true;
+    }
+
+    /// The last frame was taken.
+    pub fn drained(&mut self) {
+        self.under_way = false;
+    }
+
+    /// Whether it is to be drawn now: at once when it was quiet, else at the frame rate.
+    #[must_use]
+    pub fn may_draw(&self, now: Moment, frame: Span) -> bool {
+        self.next_frame(frame).is_some_and(|at| at <= now)
+    }
+
+    /// When it is to be drawn; `None` while nothing changed or the last frame is under way.
+    #[must_use]
+    pub fn next_frame(&self, frame: Span) -> Option<Moment> {
+        (self.dirty && !self.under_way).then_some(self.last + frame)
+    }
+
+    /// Draws and sends a frame.
+    pub fn draw(&mut self, vm: &ViewModel<'_>, now: Moment) {
+        if vm.size != self.size {
+            self.size = vm.size;
+            match frame_terminal(&self.buffer, vm.size) {
+                Ok(terminal) => self.terminal = terminal,
+                Err(e) => tracing::error!("no screen of {}x{}: {e}", vm.size.cols, vm.size.rows),
+            }
+            let mut buffer = self.buffer.clone();
+            let _ = queue!(buffer, terminal::Clear(terminal::ClearType::All));
+        }
+        self.dirty = false;
+        self.last = now;
+        let style = &self.style;
+        let before = self.buffer.take();
+        if let Err(e) = self.terminal.draw(|frame| ui::draw(frame, vm, style)) {
+            tracing::error!("drawing failed: {e}");
+        }
+        let frame = self.buffer.take();
+        if frame.is_empty() && before.is_empty() {
+            return;
+        }
+        let mut bytes = Vec::with_capacity(before.len() + frame.len() + 16);
+        let _ = queue!(bytes, terminal::BeginSynchronizedUpdate);
+        bytes.extend_from_slice(&before);
+        bytes.extend_from_slice(&frame);
+        let _ = queue!(bytes, terminal::EndSynchronizedUpdate);
+        self.send(bytes);
+    }
+
+    /// Puts text on the clipboard of the client's machine (OSC 52, which works over ssh).
+    pub fn clipboard(&mut self, text: &str) {
+        if text.len() <= CLIPBOARD_BYTES {
+            let _ = write!(self.buffer, "\x1b]52;c;{}\x07", BASE64.encode(text));
+            self.dirty = true;
+        }
+    }
+
+    /// Rings.
+    pub fn bell(&mut self) {
+        let _ = self.buffer.write_all(b"\x07");
+        self.dirty = true;
+    }
+
+    fn send(&mut self, bytes: Vec<u8>) {
+        self.under_way = self.sink.send(bytes).is_ok();
+    }
+}
+
+/// A fixed viewport: the size comes from the client, not from the terminal of this process.
+fn frame_terminal(buffer: &FrameBuffer, size: Size) -> io::Result<FrameTerminal> {
+    let area = Rect::new(0, 0, size.cols.max(1), size.rows.max(1));
+    let options = TerminalOptions { viewport: Viewport::Fixed(area) };
+    FrameTerminal::with_options(CrosstermBackend::new(buffer.clone()), options)
+}

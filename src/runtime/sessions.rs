@@ -1,0 +1,178 @@
+//! Open pane sessions: a reader, a writer and a resizer for each, with back-pressure both ways.
+
+use super::inbound::{Inbound, Inbox};
+use crate::app::Msg;
+use crate::domain::{Event, Generation, SessionId, Size};
+use crate::pty::PtyLink;
+use std::collections::BTreeMap;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::sync::{Notify, mpsc, watch};
+
+/// One message of output holds at most this much.
+const READ_BYTES: usize = 64 * 1024;
+/// What may wait for a program that does not read. A larger paste is refused, not cut.
+const WRITE_BYTES: usize = 32 * 1024 * 1024;
+
+/// How long the last output is waited for after a program's end.
+const LAST_OUTPUT: Duration = Duration::from_secs(1);
+
+/// The open sessions.
+#[derive(Default)]
+pub struct Sessions {
+    open: BTreeMap<SessionId, Open>,
+}
+
+struct Open {
+    write: mpsc::UnboundedSender<Vec<u8>>,
+    waiting: Arc<AtomicUsize>,
+    resize: watch::Sender<Size>,
+    close: Arc<Notify>,
+}
+
+impl Sessions {
+    /// Takes over a fresh PTY: tells that it is open, then forwards its output and its end.
+    pub fn add(&mut self, session: SessionId, generation: Generation, size: Size, link: PtyLink, inbox: &Inbox) {
+        let PtyLink { reader, writer, control, exit } = link;
+        let (write, writes) = mpsc::unbounded_channel();
+        let (resize, sizes) = watch::channel(size);
+        let waiting = Arc::new(AtomicUsize::new(0));
+        let close = Arc::new(Notify::new());
+        tokio::spawn(write_all(writer, writes, Arc::clone(&waiting)));
+        let inbox = inbox.clone();
+        let closing = Arc::clone(&close);
+        let control: Arc<dyn crate::pty::PtyControl> = Arc::from(control);
+        tokio::spawn(resize_all(Arc::clone(&control), sizes));
+        let id = session.clone();
+        tokio::spawn(async move {
+            inbox.event(Event::SessionOpened { session: id.clone(), generation }).await;
+            let end = async {
+                let read = read_all(id.clone(), reader, &inbox);
+                tokio::pin!(read);
+                tokio::pin!(exit);
+                // The exit code comes when the leader ends. What it printed before must still be shown, but a child
+                // in the background may hold the terminal open for ever: closing the session ends that child too.
+                tokio::select! {
+                    () = &mut read => exit.await,
+                    code = &mut exit => {
+                        let _ = control.close().await;
+                        // What escaped with setsid may hold the terminal still; it is the environment's now.
+                        let _ = tokio::time::timeout(LAST_OUTPUT, &mut read).await;
+                        code
+                    }
+                }
+            };
+            let close = async {
+                closing.notified().await;
+                let busy = inbox.outstanding();
+                let _ = control.close().await;
+                drop(busy);
+                std::future::pending::<()>().await;
+            };
+            let exit_code = tokio::select! { code = end => code, () = close => None };
+            inbox.event(Event::SessionEnded { session: id, exit_code }).await;
+        });
+        self.open.insert(session, Open { write, waiting, resize, close });
+    }
+
+    /// Sends bytes to a program.
+    ///
+    /// # Errors
+    /// One sentence when the program does not read and too much waits already; nothing of `bytes` is sent then.
+    pub fn write(&self, session: &SessionId, bytes: Vec<u8>) -> Result<(), String> {
+        let Some(open) = self.open.get(session) else { return Ok(()) };
+        let waiting = open.waiting.load(Ordering::Relaxed);
+        if waiting > 0 && waiting + bytes.len() > WRITE_BYTES {
+            return Err(format!(
+                "input refused: the program has not read {} MiB that wait already; end it or let it read",
+                waiting / (1024 * 1024)
+            ));
+        }
+        open.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
+        let _ = open.write.send(bytes);
+        Ok(())
+    }
+
+    /// Gives a program's terminal another size; of many in a row only the last is applied.
+    pub fn resize(&self, session: &SessionId, size: Size) {
+        if let Some(open) = self.open.get(session) {
+            open.resize.send_if_modified(|now| std::mem::replace(now, size) != size);
+        }
+    }
+
+    /// Ends a program and every process of its session. False when there is no such session.
+    pub fn close(&self, session: &SessionId) -> bool {
+        let Some(open) = self.open.get(session) else { return false };
+        open.close.notify_one();
+        true
+    }
+
+    /// Forgets one that ended.
+    pub fn remove(&mut self, session: &SessionId) {
+        self.open.remove(session);
+    }
+
+    /// Closes all.
+    pub fn close_all(&self) {
+        for open in self.open.values() {
+            open.close.notify_one();
+        }
+    }
+}
+
+async fn read_all(session: SessionId, mut reader: Box<dyn AsyncRead + Send + Unpin>, inbox: &Inbox) {
+    let mut buffer = vec![0; READ_BYTES];
+    loop {
+        let n = read_burst(reader.as_mut(), &mut buffer).await;
+        if n == 0 {
+            return;
+        }
+        inbox.output(Inbound::Msg(Msg::Output { session: session.clone(), bytes: buffer[..n].to_vec() })).await;
+    }
+}
+
+/// Waits for the first bytes, then takes all that is there without waiting: a PTY hands out at most 4 KiB a read.
+/// Zero means the end.
+async fn read_burst(reader: &mut (dyn AsyncRead + Send + Unpin), buffer: &mut [u8]) -> usize {
+    let mut filled = 0;
+    poll_fn(|cx| {
+        while filled < buffer.len() {
+            let mut part = ReadBuf::new(&mut buffer[filled..]);
+            match Pin::new(&mut *reader).poll_read(cx, &mut part) {
+                Poll::Pending if filled == 0 => return Poll::Pending,
+                Poll::Ready(Ok(())) if !part.filled().is_empty() => filled += part.filled().len(),
+                Poll::Pending | Poll::Ready(_) => break,
+            }
+        }
+        Poll::Ready(filled)
+    })
+    .await
+}
+
+async fn write_all(
+    mut writer: Box<dyn AsyncWrite + Send + Unpin>,
+    mut writes: mpsc::UnboundedReceiver<Vec<u8>>,
+    waiting: Arc<AtomicUsize>,
+) {
+    while let Some(bytes) = writes.recv().await {
+        let done = writer.write_all(&bytes).await.is_ok() && writer.flush().await.is_ok();
+        waiting.fetch_sub(bytes.len(), Ordering::Relaxed);
+        if !done {
+            // The program is gone; its end is told by the reader.
+            writes.close();
+        }
+    }
+}
+
+async fn resize_all(control: Arc<dyn crate::pty::PtyControl>, mut sizes: watch::Receiver<Size>) {
+    while sizes.changed().await.is_ok() {
+        let size = *sizes.borrow_and_update();
+        let _ = control.resize(size).await;
+    }
+}
+

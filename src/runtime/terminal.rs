@@ -1,0 +1,193 @@
+//! The outer terminal: modes on, modes off on every way out, keys in, frames out.
+
+use super::inbound::{Inbound, Inbox};
+use crate::app::{ClientCaps, ClientId, Msg};
+use crate::domain::Size;
+use crossterm::event::{Event as TermEvent, EventStream, KeyEventKind, KeyboardEnhancementFlags};
+use crossterm::{cursor, event, execute, queue, terminal};
+use futures_util::StreamExt;
+use ratatui::backend::CrosstermBackend;
+use std::io::{self, IsTerminal, Write};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+
+/// Whether the terminal is in our modes now; the panic hook and every way out look here.
+static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Holds the terminal in raw mode on the alternate screen; gives it back when dropped.
+pub struct TerminalGuard(());
+
+impl TerminalGuard {
+    /// Takes the terminal.
+    ///
+    /// # Errors
+    /// When standard input or output is no terminal, or it refuses a mode; it is as before then.
+    pub fn take() -> io::Result<Self> {
+        if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+            return Err(io::Error::other("standard input and output must be a terminal"));
+        }
+        terminal::enable_raw_mode()?;
+        ACTIVE.store(true, Ordering::SeqCst);
+        let guard = Self(());
+        let mut out = io::stdout();
+        execute!(
+            out,
+            terminal::EnterAlternateScreen,
+            event::EnableMouseCapture,
+            event::EnableBracketedPaste,
+            event::EnableFocusChange,
+            // Asks for unambiguous keys only; terminals without the protocol ignore it.
+            event::PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
+            terminal::Clear(terminal::ClearType::All),
+        )?;
+        Ok(guard)
+    }
+}
+
+impl Drop for TerminalGuard {
+    fn drop(&mut self) {
+        restore();
+    }
+}
+
+/// Gives the terminal back: cooked, main screen, cursor shown, mouse, paste, focus and keyboard modes off.
+/// Does nothing when it is not ours. Safe from a panic hook.
+pub fn restore() {
+    if !ACTIVE.swap(false, Ordering::SeqCst) {
+        return;
+    }
+    let mut out = io::stdout();
+    // Each on its own: one that fails must not keep the others from being tried.
+    let _ = queue!(out, terminal::EndSynchronizedUpdate);
+    let _ = queue!(out, event::PopKeyboardEnhancementFlags);
+    let _ = queue!(out, event::DisableFocusChange);
+    let _ = queue!(out, event::DisableBracketedPaste);
+    let _ = queue!(out, event::DisableMouseCapture);
+    let _ = queue!(out, cursor::SetCursorStyle::DefaultUserShape);
+    let _ = queue!(out, terminal::LeaveAlternateScreen);
+    let _ = queue!(out, cursor::Show);
+    let _ = out.flush();
+    let _ = terminal::disable_raw_mode();
+}
+
+/// Size of the terminal now; 80x24 where it does not say.
+#[must_use]
+pub fn size() -> Size {
+    match terminal::size() {
+        Ok((cols, rows)) if cols > 0 && rows > 0 => Size { rows, cols },
+        _ => Size::default(),
+    }
+}
+
+/// What the terminal can do, as its variables say.
+#[must_use]
+pub fn caps(var: &dyn Fn(&str) -> Option<String>) -> ClientCaps {
+    let set = |name: &str| var(name).filter(|value| !value.is_empty());
+    let term = set("TERM").unwrap_or_default();
+    let colours = if set("NO_COLOR").is_some() || term == "dumb" {
+        0
+    } else if set("COLORTERM").is_some_and(|c| c == "truecolor" || c == "24bit") || term.contains("direct") {
+        1 << 24
+    } else if term.contains("256") || term.contains("kitty") || term.contains("alacritty") {
+        256
+    } else {
+        16
+    };
+    let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default().to_lowercase();
+    let unicode = term != "linux" && (locale.contains("utf-8") || locale.contains("utf8"));
+    ClientCaps { colours, unicode }
+}
+
+/// Forwards what the terminal sends until it ends.
+pub fn read_terminal(client: ClientId, inbox: Inbox) {
+    tokio::spawn(async move {
+        let mut events = EventStream::new();
+        while let Some(Ok(event)) = events.next().await {
+            let msg = match event {
+                TermEvent::Key(key) if key.kind != KeyEventKind::Release => Msg::Key { client, key },
+                TermEvent::Key(_) => continue,
+                TermEvent::Mouse(mouse) => Msg::Mouse { client, mouse },
+                TermEvent::Paste(text) => Msg::Paste { client, text },
+                TermEvent::FocusGained => Msg::Focus { client, gained: true },
+                TermEvent::FocusLost => Msg::Focus { client, gained: false },
+                TermEvent::Resize(cols, rows) => Msg::ClientResized { client, size: Size { rows, cols } },
+            };
+            inbox.send(Inbound::Msg(msg)).await;
+        }
+        inbox.send(Inbound::Gone(client)).await;
+    });
+}
+
+/// Where a frame is drawn before it is sent: drawing never waits for a slow terminal.
+#[derive(Clone, Default)]
+pub struct FrameBuffer(Arc<Mutex<Vec<u8>>>);
+
+impl FrameBuffer {
+    /// Takes what was drawn.
+    #[must_use]
+    pub fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Write for FrameBuffer {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A terminal of ratatui that draws into a buffer.
+pub type FrameTerminal = ratatui::Terminal<CrosstermBackend<FrameBuffer>>;
+
+/// Starts the thread that writes frames to standard output. One frame is under way at a time: the loop sends the
+/// next one after [`Inbound::Drained`], so that a slow terminal costs frames, not memory.
+#[must_use]
+pub fn frame_writer(client: ClientId, inbox: Inbox) -> mpsc::Sender<Vec<u8>> {
+    let (frames, queue) = mpsc::channel::<Vec<u8>>();
+    std::thread::spawn(move || {
+        for frame in queue {
+            let mut out = io::stdout().lock();
+            if let Err(e) = out.write_all(&frame).and_then(|()| out.flush()) {
+                tracing::warn!("the terminal is gone: {e}");
+                inbox.send_blocking(Inbound::Gone(client));
+                return;
+            }
+            drop(out);
+            inbox.send_blocking(Inbound::Drained(client));
+        }
+    });
+    frames
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn caps_of(vars: &[(&str, &str)]) -> ClientCaps {
+        caps(&|name| vars.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+    }
+
+    #[test]
+    fn colours_follow_the_variables() {
+        let of = |vars: &[(&str, &str)]| caps_of(vars).colours;
+        assert_eq!(of(&[("TERM", "xterm-256color"), ("COLORTERM", "truecolor")]), 1 << 24);
+        assert_eq!(of(&[("TERM", "xterm-256color")]), 256);
+        assert_eq!(of(&[("TERM", "xterm")]), 16);
+        assert_eq!(of(&[("TERM", "xterm-256color"), ("NO_COLOR", "1")]), 0);
+        assert_eq!(of(&[("TERM", "xterm-256color"), ("NO_COLOR", "")]), 256);
+        assert_eq!(of(&[("TERM", "dumb")]), 0);
+    }
+
+    #[test]
+    fn unicode_needs_a_utf8_locale_and_a_terminal_that_draws_it() {
+        assert!(caps_of(&[("TERM", "xterm"), ("LANG", "C.UTF-8")]).unicode);
+        assert!(!caps_of(&[("TERM", "xterm"), ("LANG", "C")]).unicode);
+        assert!(!caps_of(&[("TERM", "xterm"), ("LC_ALL", "POSIX"), ("LANG", "de_DE.UTF-8")]).unicode);
+        assert!(!caps_of(&[("TERM", "linux"), ("LANG", "C.UTF-8")]).unicode);
+    }
+}
