@@ -1,0 +1,5 @@
+//! Stories of users, told with the real binary.
+
+mod common;
+#[path = "e2e/seed.rs"]
+mod seed;
