@@ -2,6 +2,8 @@
 //!
 //! A new backend is one file, one line in the registry and one line in the contract test.
 
+pub mod local;
+
 use crate::domain::BackendKind;
 use crate::domain::{
     CallId, EndpointId, EnvId, EnvSpec, Evidence, FailureKind, FoundSandbox, Generation, SandboxId, SandboxState,

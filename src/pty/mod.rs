@@ -1,5 +1,10 @@
 //! Pseudo-terminals as the runtime uses them: a reader, a writer, resize, and the end.
 
+#![allow(unsafe_code)]
+
+pub mod fake;
+pub mod unix;
+
 use crate::domain::Size;
 use futures_util::future::BoxFuture;
 use std::io;

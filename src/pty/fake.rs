@@ -1,0 +1,1 @@
+//! A PTY without a kernel.
