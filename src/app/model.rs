@@ -152,8 +152,6 @@ pub struct Scrolled {
     pub top: u64,
     /// The numbering of lines it belongs to.
     pub epoch: u64,
-    /// Lines back when it was set: used when the numbering changed.
-    pub back: usize,
 }
 
 /// The part of a feed that is shown.
@@ -175,12 +173,12 @@ pub enum FeedMark {
 }
 
 /// What the mouse holds.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub(super) enum Drag {
     /// A border between panes.
     Border(TabId, Border),
     /// The end of a selection.
-    Select(PaneId),
+    Select(PaneId, Selection),
     /// The program has the mouse until the button is released.
     Program(PaneId),
 }
