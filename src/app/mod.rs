@@ -1,8 +1,32 @@
 //! What the screen knows and how it changes: model, messages, update, layout, view model.
 //!
-//! Deterministic: time and ids come in as arguments; what must be done goes out as [`command`] data.
+//! Deterministic: time and ids come in as arguments; what must be done goes out as [`Cmd`] data.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | [`model`] | shared things (tabs, panes, screens, feeds) and what each client has of its own |
+//! | [`msg`], [`update()`] | what comes in, and what then changes and goes out |
+//! | [`command`] | the one table of commands with their keys |
+//! | [`layout`], [`frame`] | rectangles |
+//! | [`feed`], [`copy`], [`overlay`], [`form`], [`input`] | parts of the model |
+//! | [`view_model`], `view` | what one client's screen shows |
 
+pub mod command;
+pub mod copy;
+pub mod feed;
+pub mod form;
+pub mod frame;
+pub mod ids;
+pub mod input;
+pub mod layout;
+pub mod model;
 pub mod msg;
+pub mod overlay;
+pub mod update;
+mod view;
 pub mod view_model;
 
+pub use model::Model;
 pub use msg::{ClientCaps, ClientId, Cmd, Msg, Stream};
+pub use update::update;
+pub use view::view_model;

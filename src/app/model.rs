@@ -1,0 +1,468 @@
+//! What the screen knows: shared things (tabs, split trees, screens, feeds) apart from what each client has of its own
+//! (focus, mode, scroll, overlay), so that several terminals can look at one host.
+
+use super::command::Bindings;
+use super::copy::Copying;
+use super::feed::Feeds;
+use super::ids::IdSource;
+use super::layout::{Border, PaneId, Tree};
+use super::msg::{ClientCaps, ClientId};
+use super::overlay::Overlay;
+use super::view_model::Level;
+use crate::config::{KeyPress, Options};
+use crate::domain::{ConversationId, EndpointId, EnvId, Moment, Origin, ReplyTo, SessionId, Size, Span, State};
+use crate::term::{Screen, Selection};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Everything that the screen and the core know.
+pub struct Model {
+    /// The core.
+    pub state: State,
+    /// Settings.
+    pub options: Options,
+    /// Which key does what.
+    pub bindings: Bindings,
+    /// Tabs, panes, screens, feeds: what all clients share.
+    pub work: Workspace,
+    /// Attached terminals.
+    pub clients: BTreeMap<ClientId, Client>,
+    /// Fresh identifiers.
+    pub ids: IdSource,
+    /// Passing messages.
+    pub(super) toasts: Vec<Toasted>,
+    /// Groups of the sidebar with their environments, in order.
+    pub(super) groups: Vec<Group>,
+    /// What the screen asked the core for and has no answer to yet.
+    pub(super) asked: BTreeMap<ReplyTo, Asked>,
+    /// When an act of a person was last told to the core, by session.
+    pub(super) acted: BTreeMap<SessionId, Moment>,
+    /// The client whose size counts: the last one that did something.
+    pub(super) active: Option<ClientId>,
+    /// When the drawing of now was made; ticks of countdowns are counted from it.
+    pub(super) shutting_down: bool,
+}
+
+/// What all clients share.
+#[derive(Default)]
+pub struct Workspace {
+    /// Tabs in order.
+    pub tabs: Vec<TabState>,
+    /// Panes.
+    pub panes: BTreeMap<PaneId, PaneKind>,
+    /// Screens of sessions.
+    pub screens: BTreeMap<SessionId, Screen>,
+    /// Output of the agents' commands.
+    pub feeds: Feeds,
+    /// What slow things say.
+    pub progress: BTreeMap<EnvId, String>,
+    /// What was found on this machine.
+    pub found: Vec<(String, String, bool)>,
+    /// What was copied last.
+    pub buffer: String,
+    /// Titles that programs set.
+    pub titles: BTreeMap<SessionId, String>,
+    /// Sizes that the PTYs have.
+    pub(super) sizes: BTreeMap<SessionId, Size>,
+    next_pane: u32,
+    next_tab: u32,
+}
+
+/// A tab, within the model.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct TabId(pub u32);
+
+/// A tab.
+pub struct TabState {
+    /// Which.
+    pub id: TabId,
+    /// The name a person gave it.
+    pub name: Option<String>,
+    /// Its panes.
+    pub tree: Tree,
+    /// The pane that fills it.
+    pub zoomed: Option<PaneId>,
+    /// What is typed goes to all its panes.
+    pub synchronised: bool,
+    /// The conversation whose tab it is.
+    pub conversation: Option<ConversationId>,
+    /// Output since it was last shown.
+    pub activity: bool,
+    /// A bell since it was last shown.
+    pub bell: bool,
+}
+
+/// What a pane shows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum PaneKind {
+    /// A session.
+    Session(SessionId),
+    /// A conversation's commands.
+    Feed(ConversationId),
+}
+
+/// What one terminal has of its own.
+pub struct Client {
+    /// Its size.
+    pub size: Size,
+    /// What it can do.
+    pub caps: ClientCaps,
+    /// The tab it shows.
+    pub tab: Option<TabId>,
+    /// The tab it showed before.
+    pub last_tab: Option<TabId>,
+    /// The focused pane of each tab, and the one before.
+    pub focus: BTreeMap<TabId, (PaneId, Option<PaneId>)>,
+    /// Keys go to the sidebar.
+    pub nav: bool,
+    /// The leader was pressed, or a repeatable command just ran.
+    pub leader: Option<Leader>,
+    /// Copy mode, in one pane.
+    pub copying: Option<Copying>,
+    /// What lies over everything.
+    pub overlay: Option<Overlay>,
+    /// The sidebar.
+    pub sidebar: SidebarState,
+    /// Lines scrolled back, by session.
+    pub scroll: BTreeMap<SessionId, Scrolled>,
+    /// The part of the feed that is shown, by pane.
+    pub feed: BTreeMap<PaneId, FeedPlace>,
+    /// Marked text.
+    pub marked: Option<(PaneId, Selection)>,
+    /// What the mouse holds.
+    pub(super) drag: Option<Drag>,
+    /// The terminal has the focus of its desktop.
+    pub focused: bool,
+    /// Something it shows changed.
+    pub(super) dirty: bool,
+}
+
+/// Waiting for the key after the leader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leader {
+    /// Until a key comes.
+    Pressed,
+    /// A repeatable command ran: its keys work until then without the leader.
+    Repeating(Moment),
+}
+
+/// How far a session is scrolled back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scrolled {
+    /// The line on top (absolute), so that output does not move what is read.
+    pub top: u64,
+    /// The numbering of lines it belongs to.
+    pub epoch: u64,
+}
+
+/// The part of a feed that is shown.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FeedPlace {
+    /// Lines from the end.
+    pub back: usize,
+    /// The highlighted turn or command.
+    pub selected: Option<FeedMark>,
+}
+
+/// A place in a feed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FeedMark {
+    /// A turn.
+    Turn(crate::domain::TurnId),
+    /// A command.
+    Call(crate::domain::CallId),
+}
+
+/// What the mouse holds.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Drag {
+    /// A border between panes.
+    Border(TabId, Border),
+    /// The end of a selection.
+    Select(PaneId, Selection),
+    /// The program has the mouse until the button is released.
+    Program(PaneId),
+}
+
+/// The sidebar of one client.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SidebarState {
+    /// Hidden.
+    pub hidden: bool,
+    /// The selected row.
+    pub selected: Option<RowKey>,
+    /// Folded groups.
+    pub folded: BTreeSet<GroupKey>,
+    /// Environments with details.
+    pub details: BTreeSet<EnvId>,
+    /// The filter.
+    pub filter: Option<super::input::Line>,
+    /// Whether the filter is being typed.
+    pub filtering: bool,
+    /// First row shown.
+    pub scroll: usize,
+}
+
+/// A row that can be selected.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RowKey {
+    /// A group.
+    Group(GroupKey),
+    /// An environment.
+    Env(EnvId),
+}
+
+/// What environments are grouped by.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct GroupKey {
+    /// Hermes first, then ours, then others.
+    order: u8,
+    /// Which engine.
+    pub endpoint: EndpointId,
+}
+
+impl GroupKey {
+    /// The group of an origin at an endpoint.
+    #[must_use]
+    pub fn new(origin: Origin, endpoint: EndpointId) -> Self {
+        let order = match origin {
+            Origin::Hermes => 0,
+            Origin::Managed => 1,
+            Origin::Foreign => 2,
+        };
+        Self { order, endpoint }
+    }
+
+    /// Title for people.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let origin = ["hermes", "managed", "foreign"][usize::from(self.order.min(2))];
+        format!("{origin} · {}", self.endpoint)
+    }
+}
+
+/// Environments of one group, by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Group {
+    pub key: GroupKey,
+    pub envs: Vec<EnvId>,
+}
+
+/// A passing message.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) struct Toasted {
+    pub text: String,
+    pub level: Level,
+    pub until: Moment,
+    /// Only for this client.
+    pub only: Option<ClientId>,
+}
+
+/// What the screen asked the core for.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Asked {
+    /// A session for a pane.
+    Session(SessionId),
+    /// An environment, with a shell for this client once it is ready.
+    Environment(ClientId, EnvId),
+    /// The end of everything.
+    Shutdown,
+    /// Something whose refusal is to be shown.
+    Other(ClientId),
+}
+
+impl Model {
+    /// A model without clients and environments. `seed` starts its identifiers: a random number in life, a fixed one
+    /// in tests.
+    #[must_use]
+    pub fn new(options: Options, seed: u64) -> Self {
+        let (bindings, warnings) = Bindings::new(&options.keys);
+        let mut this = Self {
+            state: State::default(),
+            options,
+            bindings,
+            work: Workspace::default(),
+            clients: BTreeMap::new(),
+            ids: IdSource::new(seed),
+            toasts: Vec::new(),
+            groups: Vec::new(),
+            asked: BTreeMap::new(),
+            acted: BTreeMap::new(),
+            active: None,
+            shutting_down: false,
+        };
+        for text in warnings {
+            this.toast(Moment(0) + WARNING_SHOWN, Level::Warning, text, None);
+        }
+        this
+    }
+
+    /// Whether something that a client shows changed since [`Model::drawn`].
+    #[must_use]
+    pub fn dirty(&self, client: ClientId) -> bool {
+        self.clients.get(&client).is_some_and(|c| c.dirty)
+    }
+
+    /// A client's screen was drawn.
+    pub fn drawn(&mut self, client: ClientId) {
+        if let Some(c) = self.clients.get_mut(&client) {
+            c.dirty = false;
+        }
+    }
+
+    /// Every client must be drawn again.
+    pub(super) fn touch(&mut self) {
+        self.clients.values_mut().for_each(|c| c.dirty = true);
+    }
+
+    /// Shows a message until a time.
+    pub(super) fn toast(&mut self, until: Moment, level: Level, text: impl Into<String>, only: Option<ClientId>) {
+        let text = text.into();
+        self.toasts.retain(|t| t.text != text || t.only != only);
+        self.toasts.push(Toasted { text, level, until, only });
+        // More than a few cannot be read; the oldest give way.
+        let many = self.toasts.len().saturating_sub(MAX_TOASTS);
+        self.toasts.drain(..many);
+        self.touch();
+    }
+
+    /// Shows a message for as long as its level deserves.
+    pub(super) fn say(&mut self, now: Moment, level: Level, text: impl Into<String>, only: Option<ClientId>) {
+        let shown = match level {
+            Level::Info | Level::Success => Span::seconds(4),
+            Level::Warning => WARNING_SHOWN,
+            Level::Error => Span::seconds(10),
+        };
+        self.toast(now + shown, level, text, only);
+    }
+
+    /// The tab that a client shows.
+    #[must_use]
+    pub fn tab_of(&self, client: ClientId) -> Option<&TabState> {
+        let id = self.clients.get(&client)?.tab?;
+        self.work.tab(id)
+    }
+
+    /// The pane that has a client's focus.
+    #[must_use]
+    pub fn focused_pane(&self, client: ClientId) -> Option<PaneId> {
+        let tab = self.tab_of(client)?;
+        Some(self.focus_in(client, tab))
+    }
+
+    /// The pane that would have a client's focus in a tab.
+    pub(super) fn focus_in(&self, client: ClientId, tab: &TabState) -> PaneId {
+        let own = self.clients.get(&client).and_then(|c| c.focus.get(&tab.id)).map(|(p, _)| *p);
+        let panes = || tab.tree.panes();
+        own.filter(|p| tab.tree.contains(*p)).or_else(|| panes().first().copied()).unwrap_or(PaneId(0))
+    }
+
+    /// The environment of a pane.
+    #[must_use]
+    pub fn env_of_pane(&self, pane: PaneId) -> Option<EnvId> {
+        match self.work.panes.get(&pane)? {
+            PaneKind::Session(id) => Some(self.state.sessions.get(id)?.env.clone()),
+            PaneKind::Feed(id) => self.state.conversations.get(id)?.env.clone(),
+        }
+    }
+
+    /// The environment that a command of a client is about: the selected row in NAV, else that of the focused pane.
+    #[must_use]
+    pub fn env_in_question(&self, client: ClientId) -> Option<EnvId> {
+        let c = self.clients.get(&client)?;
+        let selected = match &c.sidebar.selected {
+            Some(RowKey::Env(id)) => Some(id.clone()).filter(|id| self.state.environments.contains_key(id)),
+            _ => None,
+        };
+        let focused = || self.focused_pane(client).and_then(|p| self.env_of_pane(p));
+        if c.nav { selected } else { focused().or(selected) }
+    }
+}
+
+impl Workspace {
+    /// A tab.
+    #[must_use]
+    pub fn tab(&self, id: TabId) -> Option<&TabState> {
+        self.tabs.iter().find(|t| t.id == id)
+    }
+
+    /// A tab, to change it.
+    pub fn tab_mut(&mut self, id: TabId) -> Option<&mut TabState> {
+        self.tabs.iter_mut().find(|t| t.id == id)
+    }
+
+    /// A new pane, not yet in any tab.
+    pub(super) fn add_pane(&mut self, kind: PaneKind) -> PaneId {
+        self.next_pane += 1;
+        let id = PaneId(self.next_pane);
+        self.panes.insert(id, kind);
+        id
+    }
+
+    /// A new tab at the end, with one pane.
+    pub(super) fn add_tab(&mut self, pane: PaneId, conversation: Option<ConversationId>) -> TabId {
+        self.next_tab += 1;
+        let id = TabId(self.next_tab);
+        self.tabs.push(TabState {
+            id,
+            name: None,
+            tree: Tree::new(pane),
+            zoomed: None,
+            synchronised: false,
+            conversation,
+            activity: false,
+            bell: false,
+        });
+        id
+    }
+
+    /// Panes that show a session, with their tabs.
+    pub(super) fn shown(&self, session: &SessionId) -> Vec<(TabId, PaneId)> {
+        self.panes_where(|kind| matches!(kind, PaneKind::Session(id) if id == session))
+    }
+
+    /// Panes of a kind, with their tabs, in order.
+    pub(super) fn panes_where(&self, mut wanted: impl FnMut(&PaneKind) -> bool) -> Vec<(TabId, PaneId)> {
+        let mut out = Vec::new();
+        for tab in &self.tabs {
+            out.extend(tab.tree.panes().into_iter().filter(|p| self.panes.get(p).is_some_and(&mut wanted)).map(|p| (tab.id, p)));
+        }
+        out
+    }
+}
+
+impl Client {
+    /// A client that just attached.
+    pub(super) fn new(size: Size, caps: ClientCaps) -> Self {
+        Self {
+            size,
+            caps,
+            tab: None,
+            last_tab: None,
+            focus: BTreeMap::new(),
+            nav: true,
+            leader: None,
+            copying: None,
+            overlay: None,
+            sidebar: SidebarState::default(),
+            scroll: BTreeMap::new(),
+            feed: BTreeMap::new(),
+            marked: None,
+            drag: None,
+            focused: true,
+            dirty: true,
+        }
+    }
+}
+
+/// How long a warning stands.
+const WARNING_SHOWN: Span = Span::seconds(8);
+/// Messages shown at once.
+const MAX_TOASTS: usize = 5;
+
+/// The keys that a repeatable command may be repeated with, and for how long.
+pub(super) const REPEAT_TIME: Span = Span(600);
+
+/// A key for hints: the leader with a key after it.
+pub(super) fn after(leader: KeyPress, key: &str) -> String {
+    format!("{leader} {key}")
+}

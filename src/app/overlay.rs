@@ -1,0 +1,138 @@
+//! What lies over the screen of one client, while it does.
+
+use super::form::Form;
+use super::input::Line;
+use super::layout::PaneId;
+use super::model::{FeedMark, TabId};
+use crate::domain::{ConversationId, EnvId};
+use std::collections::BTreeSet;
+
+/// At most one lies over a screen.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Overlay {
+    /// All keys.
+    Help {
+        /// First line shown.
+        scroll: usize,
+    },
+    /// A list to pick from, filtered by what is typed.
+    List {
+        /// Of what.
+        of: Listed,
+        /// What is typed.
+        input: Line,
+        /// The selected row.
+        selected: usize,
+    },
+    /// A question.
+    Dialog(Dialog),
+    /// One line to type.
+    Prompt {
+        /// For what.
+        of: Prompted,
+        /// What is typed.
+        input: Line,
+    },
+    /// A new environment.
+    Form(Form),
+    /// Conversations, turns, commands.
+    Turns(TurnList),
+    /// A verdict.
+    Explain {
+        /// On which environment.
+        env: EnvId,
+        /// First line shown.
+        scroll: usize,
+    },
+}
+
+/// What a list holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Listed {
+    /// Commands.
+    Commands,
+    /// Tabs, panes and environments.
+    Places,
+}
+
+/// What a line is typed for.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Prompted {
+    /// A tab's name.
+    TabName(TabId),
+    /// An environment's name.
+    EnvName(EnvId),
+    /// A search in copy mode; downwards or not.
+    Search(bool),
+}
+
+/// A question with consequences.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Dialog {
+    /// Names what it is about.
+    pub title: String,
+    /// What is lost.
+    pub lost: Vec<String>,
+    /// What survives.
+    pub kept: Vec<String>,
+    /// Further text.
+    pub text: Vec<String>,
+    /// The first is the safe one.
+    pub choices: Vec<Choice>,
+    /// The selected choice.
+    pub selected: usize,
+    /// The choice that destroys something.
+    pub danger: Option<usize>,
+}
+
+/// One answer to a question.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Choice {
+    /// Its key; `None` = Esc.
+    pub key: Option<char>,
+    /// Its label.
+    pub label: String,
+    /// What it does.
+    pub does: Deed,
+}
+
+/// What an answer does.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Deed {
+    /// Nothing.
+    Nothing,
+    /// Ends the session and closes its pane.
+    EndPane(PaneId),
+    /// Closes the pane; the session runs on.
+    HidePane(PaneId),
+    /// Stops a sandbox.
+    Stop(EnvId),
+    /// Removes an environment, and with `true` its files.
+    Remove(EnvId, bool),
+    /// Ends everything; with `true` sandboxes are left running.
+    Shutdown(bool),
+}
+
+/// The turn list.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct TurnList {
+    /// The selected row.
+    pub selected: Option<TurnKey>,
+    /// First row shown.
+    pub scroll: usize,
+    /// The filter.
+    pub filter: Line,
+    /// Whether the filter is being typed.
+    pub filtering: bool,
+    /// Conversations and turns whose rows below are hidden or shown against the rule.
+    pub toggled: BTreeSet<TurnKey>,
+}
+
+/// A row of the turn list.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum TurnKey {
+    /// A conversation.
+    Conversation(ConversationId),
+    /// A turn or command in a conversation.
+    Mark(ConversationId, FeedMark),
+}

@@ -1,0 +1,344 @@
+//! Carries out a command of the table.
+
+use super::super::command::Action;
+use super::super::form::Form;
+use super::super::input::Line;
+use super::super::layout::PaneId;
+use super::super::model::{Asked, Model, PaneKind, TabId};
+use super::super::msg::{ClientId, Cmd};
+use super::super::overlay::{Listed, Overlay, Prompted, TurnList};
+use super::super::view_model::Level;
+use super::panes::{GoTo, roomier};
+use crate::config::KeyPress;
+use crate::domain::{ConversationId, EnvId, EnvSpec, LeaseKind, Moment, Phase, Request, SessionState};
+
+impl Model {
+    /// Does what a command does, for a client.
+    pub(super) fn act(&mut self, now: Moment, client: ClientId, action: Action, cmds: &mut Vec<Cmd>) {
+        match action {
+            Action::Split(axis) => self.split(now, client, axis, cmds),
+            Action::Focus(direction) => self.focus_side(now, client, direction, cmds),
+            Action::NextPane => self.focus_other(now, client, false, cmds),
+            Action::LastPane => self.focus_other(now, client, true, cmds),
+            Action::Zoom => self.zoom(client),
+            Action::ClosePane => self.close_asking(now, client, cmds),
+            Action::Resize(direction) => self.resize_pane(client, direction),
+            Action::Swap(forward) => self.swap_pane(client, forward),
+            Action::BreakPane => self.break_pane(now, client, cmds),
+            Action::EvenOut => {
+                if let Some((tab, _)) = self.here(client)
+                    && let Some(t) = self.work.tab_mut(tab)
+                {
+                    t.tree.even_out();
+                    self.touch();
+                }
+            }
+            Action::Synchronise => self.synchronise(now, client),
+            Action::NewTab | Action::OpenNew => match self.env_in_question(client) {
+                Some(env) => self.open_session(now, client, &env, None, cmds),
+                None => self.no_environment(now, client),
+            },
+            Action::NextTab => self.go_tab(now, client, GoTo::Next, cmds),
+            Action::PreviousTab => self.go_tab(now, client, GoTo::Previous, cmds),
+            Action::Tab(n) => self.go_tab(now, client, GoTo::Number(n), cmds),
+            Action::RenameTab => {
+                if let Some(tab) = self.tab_of(client) {
+                    let (id, title) = (tab.id, tab.name.clone().unwrap_or_else(|| self.tab_title(tab)));
+                    self.overlay(client, Overlay::Prompt { of: Prompted::TabName(id), input: Line::new(&title) });
+                }
+            }
+            Action::CopyMode => self.enter_copy(now, client, cmds),
+            Action::PasteBuffer => match self.work.buffer.clone() {
+                text if text.is_empty() => self.say(now, Level::Info, "nothing was copied yet", Some(client)),
+                text => self.type_text(now, client, &text, cmds),
+            },
+            Action::Nav => self.enter_nav(client),
+            Action::Back => {
+                if let Some(c) = self.clients.get_mut(&client)
+                    && c.tab.is_some()
+                {
+                    c.nav = false;
+                    c.dirty = true;
+                }
+            }
+            Action::ToggleSidebar => {
+                if let Some(c) = self.clients.get_mut(&client) {
+                    c.sidebar.hidden = !c.sidebar.hidden;
+                    if c.sidebar.hidden && c.tab.is_some() {
+                        c.nav = false;
+                    }
+                    c.dirty = true;
+                }
+            }
+            Action::Pick => self.list(client, Listed::Places),
+            Action::Palette => self.list(client, Listed::Commands),
+            Action::Help => self.overlay(client, Overlay::Help { scroll: 0 }),
+            Action::Turns => self.open_turns(client),
+            Action::AgentPane => self.agent_pane(now, client, cmds),
+            Action::Explain => match self.env_in_question(client) {
+                Some(env) => self.overlay(client, Overlay::Explain { env, scroll: 0 }),
+                None => self.no_environment(now, client),
+            },
+            Action::Pin => self.with_env(now, client, cmds, |model, env| {
+                let pinned = model.state.environments[&env].leases.iter().any(|l| l.kind == LeaseKind::Pin);
+                if pinned { Request::Unpin(env) } else { Request::Pin(env) }
+            }),
+            Action::Extend => self.extend(now, client, cmds),
+            Action::StartEnv => self.with_env(now, client, cmds, |_, env| Request::Start(env)),
+            Action::Remake => self.remake(now, client, cmds),
+            Action::Quit => self.quit(now, client, cmds),
+            Action::SendLeader => {
+                let leader = self.bindings.leader;
+                self.type_key(now, client, leader.event(), cmds);
+            }
+            Action::RowDown => self.move_row(client, 1),
+            Action::RowUp => self.move_row(client, -1),
+            Action::RowFirst => self.move_row(client, isize::MIN),
+            Action::RowLast => self.move_row(client, isize::MAX),
+            Action::Open => self.open_selected(now, client, cmds),
+            Action::Fold => self.fold(client),
+            Action::Filter => {
+                if let Some(c) = self.clients.get_mut(&client) {
+                    c.sidebar.filter.get_or_insert_default();
+                    c.sidebar.filtering = true;
+                    c.dirty = true;
+                }
+                self.enter_nav(client);
+            }
+            Action::NewEnv => {
+                let form = Form::new(&self.options.env);
+                self.overlay(client, Overlay::Form(form));
+            }
+            Action::NewEnvNow => {
+                let spec = self.options.env.spec();
+                self.new_env(now, client, None, spec, cmds);
+            }
+            Action::RenameEnv => match self.env_in_question(client) {
+                Some(env) => {
+                    let name = self.state.environments.get(&env).map(|e| e.name.clone()).unwrap_or_default();
+                    self.overlay(client, Overlay::Prompt { of: Prompted::EnvName(env), input: Line::new(&name) });
+                }
+                None => self.no_environment(now, client),
+            },
+            Action::StopEnv => self.ask_end(now, client, false),
+            Action::RemoveEnv => self.ask_end(now, client, true),
+        }
+    }
+
+    /// Lays something over a client's screen.
+    pub(super) fn overlay(&mut self, client: ClientId, overlay: Overlay) {
+        if let Some(c) = self.clients.get_mut(&client) {
+            c.overlay = Some(overlay);
+            c.dirty = true;
+        }
+    }
+
+    fn list(&mut self, client: ClientId, of: Listed) {
+        self.overlay(client, Overlay::List { of, input: Line::default(), selected: 0 });
+    }
+
+    pub(super) fn no_environment(&mut self, now: Moment, client: ClientId) {
+        let key = self.bindings.nav_key(Action::NewEnv);
+        let leader = super::super::model::after(self.bindings.leader, &self.bindings.leader_key(Action::NewEnv));
+        let text = if self.in_nav(client) {
+            format!("no environment is selected · {key} makes one")
+        } else {
+            format!("no environment here · {leader} makes one")
+        };
+        self.say(now, Level::Info, text, Some(client));
+    }
+
+    fn with_env(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        cmds: &mut Vec<Cmd>,
+        request: impl Fn(&Self, EnvId) -> Request,
+    ) {
+        match self.env_in_question(client).filter(|e| self.state.environments.contains_key(e)) {
+            Some(env) => {
+                let request = request(self, env);
+                self.order(now, client, request, cmds);
+            }
+            None => self.no_environment(now, client),
+        }
+    }
+
+    fn extend(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+        self.with_env(now, client, cmds, |_, env| Request::Extend { env, by: None });
+    }
+
+    /// Makes an environment, and a shell in it at once: the pane says how far it is.
+    pub(super) fn new_env(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        name: Option<String>,
+        spec: EnvSpec,
+        cmds: &mut Vec<Cmd>,
+    ) {
+        let id = self.ids.env();
+        let request = Request::NewEnvironment { id: id.clone(), name, spec: Box::new(spec) };
+        self.ask(now, Asked::Environment(client, id.clone()), request, cmds);
+        if self.state.environments.contains_key(&id) {
+            if let Some(c) = self.clients.get_mut(&client) {
+                c.sidebar.selected = Some(super::super::model::RowKey::Env(id.clone()));
+            }
+            self.open_session(now, client, &id, None, cmds);
+        }
+    }
+
+    fn zoom(&mut self, client: ClientId) {
+        let Some((tab, pane)) = self.here(client) else { return };
+        if let Some(t) = self.work.tab_mut(tab) {
+            let alone = t.tree.panes().len() == 1;
+            t.zoomed = if t.zoomed.is_some() || alone { None } else { Some(pane) };
+        }
+        self.touch();
+    }
+
+    fn synchronise(&mut self, now: Moment, client: ClientId) {
+        let Some((tab, _)) = self.here(client) else { return };
+        let Some(t) = self.work.tab_mut(tab) else { return };
+        t.synchronised = !t.synchronised;
+        let text = if t.synchronised { "typing goes to every pane of this tab" } else { "typing goes to one pane" };
+        self.say(now, Level::Info, text, Some(client));
+    }
+
+    /// Keys go to the sidebar.
+    pub(super) fn enter_nav(&mut self, client: ClientId) {
+        let env = self.focused_pane(client).and_then(|p| self.env_of_pane(p));
+        let Some(c) = self.clients.get_mut(&client) else { return };
+        if !c.nav
+            && let Some(env) = env
+        {
+            c.sidebar.selected = Some(super::super::model::RowKey::Env(env));
+        }
+        c.nav = true;
+        c.dirty = true;
+        self.scroll_to_selected(client);
+    }
+
+    /// Makes what is gone again: the pane's session with its sandbox, or the environment's sandbox alone.
+    fn remake(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+        let pane = if self.in_nav(client) { None } else { self.focused_pane(client) };
+        let over = pane.filter(|p| {
+            let session = self.session_of(*p).and_then(|s| self.state.sessions.get(s));
+            session.is_some_and(|s| matches!(s.state, SessionState::Ended { .. }))
+        });
+        if let Some(pane) = over {
+            return self.again(now, pane, cmds);
+        }
+        let Some(env) = self.env_in_question(client) else { return self.no_environment(now, client) };
+        let Some(e) = self.state.environments.get(&env) else { return };
+        if matches!(e.phase, Phase::Ready | Phase::Provisioning | Phase::Reaping) {
+            let text = format!("{} is not lost: it is {}", e.name, super::super::view::words::phase(e.phase));
+            return self.say(now, Level::Info, text, Some(client));
+        }
+        let panes = self.work.panes_where(|_| true);
+        self.order(now, client, Request::Start(env.clone()), cmds);
+        for (_, pane) in panes {
+            if self.env_of_pane(pane).as_ref() == Some(&env) {
+                self.again(now, pane, cmds);
+            }
+        }
+    }
+
+    /// Shows the selected environment's shell: a pane of it, else a new one.
+    pub(super) fn open_selected(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+        use super::super::model::RowKey;
+        if self.state.environments.is_empty() {
+            return self.act(now, client, Action::NewEnvNow, cmds);
+        }
+        match self.clients.get(&client).and_then(|c| c.sidebar.selected.clone()) {
+            Some(RowKey::Group(_)) => self.fold(client),
+            Some(RowKey::Env(env)) => self.open_env(now, client, &env, cmds),
+            None => self.no_environment(now, client),
+        }
+    }
+
+    /// Focuses a pane of an environment, or opens a shell in it.
+    pub(super) fn open_env(&mut self, now: Moment, client: ClientId, env: &EnvId, cmds: &mut Vec<Cmd>) {
+        // A conversation's tab with the shell missing gets it back.
+        let conversations: Vec<ConversationId> = self
+            .state
+            .environments
+            .get(env)
+            .map(|e| e.conversations.iter().cloned().collect())
+            .unwrap_or_default();
+        for id in &conversations {
+            self.show_conversation_session(now, id, cmds);
+        }
+        let state = &self.state;
+        let of_env = |kind: &PaneKind, live: bool| match kind {
+            PaneKind::Session(id) => state.sessions.get(id).is_some_and(|s| {
+                s.env == *env && (!live || !matches!(s.state, SessionState::Ended { .. }))
+            }),
+            PaneKind::Feed(_) => false,
+        };
+        let live = self.work.panes_where(|k| of_env(k, true));
+        let any = self.work.panes_where(|k| of_env(k, false));
+        let own = self.clients.get(&client).and_then(|c| c.tab);
+        let pick = |list: &[(TabId, PaneId)]| list.iter().find(|(t, _)| Some(*t) == own).or(list.first()).copied();
+        if let Some((tab, pane)) = pick(&live).or_else(|| pick(&any)) {
+            self.look_at(now, client, tab, Some(pane), cmds);
+            return;
+        }
+        let feed = self.work.panes_where(|k| matches!(k, PaneKind::Feed(id) if conversations.contains(id)));
+        let beside = feed.first().map(|(tab, pane)| (*tab, *pane, roomier(self.frame(client).panes)));
+        self.open_session(now, client, env, beside, cmds);
+    }
+
+    /// The agent pane of the conversation in question.
+    fn agent_pane(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+        let of_tab = if self.in_nav(client) { None } else { self.tab_of(client).and_then(|t| t.conversation.clone()) };
+        let of_env = || {
+            let env = self.env_in_question(client)?;
+            let mut known: Vec<_> = self.state.conversations.values().filter(|c| c.env.as_ref() == Some(&env)).collect();
+            known.sort_by_key(|c| c.last_active);
+            known.last().map(|c| c.id.clone())
+        };
+        match of_tab.or_else(of_env) {
+            Some(id) => self.show_feed(now, client, &id, cmds),
+            None => self.say(now, Level::Info, "no conversation uses this environment", Some(client)),
+        }
+    }
+
+    /// Focuses a conversation's feed; its tab is made when it was closed.
+    pub(super) fn show_feed(&mut self, now: Moment, client: ClientId, id: &ConversationId, cmds: &mut Vec<Cmd>) {
+        let shown = self.work.panes_where(|k| matches!(k, PaneKind::Feed(f) if f == id));
+        if let Some((tab, pane)) = shown.first().copied() {
+            return self.look_at(now, client, tab, Some(pane), cmds);
+        }
+        let pane = self.work.add_pane(PaneKind::Feed(id.clone()));
+        let known = self.work.tabs.iter().find(|t| t.conversation.as_ref() == Some(id)).map(|t| t.id);
+        let area = self.frame(client).panes;
+        let tab = match known.and_then(|t| self.work.tab_mut(t)) {
+            Some(tab) => {
+                let beside = tab.tree.panes().first().copied();
+                beside.map(|b| tab.tree.split(b, roomier(area), pane));
+                tab.zoomed = None;
+                tab.id
+            }
+            None => self.work.add_tab(pane, Some(id.clone())),
+        };
+        self.show_conversation_session(now, id, cmds);
+        self.look_at(now, client, tab, Some(pane), cmds);
+    }
+
+    fn open_turns(&mut self, client: ClientId) {
+        let mut list = TurnList::default();
+        let id = self.tab_of(client).and_then(|t| t.conversation.clone());
+        let latest = || self.state.conversations.values().max_by_key(|c| c.last_active).map(|c| c.id.clone());
+        if let Some(id) = id.or_else(latest) {
+            let turn = self.state.conversations.get(&id).and_then(|c| c.turns.last()).map(|t| t.id.clone());
+            list.selected = Some(match turn {
+                Some(turn) => super::super::overlay::TurnKey::Mark(id, super::super::model::FeedMark::Turn(turn)),
+                None => super::super::overlay::TurnKey::Conversation(id),
+            });
+        }
+        self.overlay(client, Overlay::Turns(list));
+        self.scroll_turns(client);
+    }
+
+}

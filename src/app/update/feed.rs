@@ -1,0 +1,169 @@
+//! Keys in an agent pane: it has no program, so they move in the feed.
+
+use super::super::command::Action;
+use super::super::layout::PaneId;
+use super::super::model::{FeedMark, Model, PaneKind, RowKey};
+use super::super::msg::{ClientId, Cmd};
+use super::super::view::feed::{FeedItem, items, lines_before};
+use super::super::view_model::Level;
+use super::keys::plain;
+use super::panes::roomier;
+use crate::config::KeyPress;
+use crate::domain::{ConversationId, Moment, SessionState};
+use crossterm::event::{KeyCode, KeyModifiers};
+
+impl Model {
+    /// A key in an agent pane.
+    pub(super) fn feed_key(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        pane: PaneId,
+        id: &ConversationId,
+        key: KeyPress,
+        cmds: &mut Vec<Cmd>,
+    ) {
+        let page = i64::from(self.pane_rows(client, pane));
+        if key.mods == KeyModifiers::CONTROL {
+            match key.code {
+                KeyCode::Char('u') => self.scroll_feed(client, pane, id, page / 2),
+                KeyCode::Char('d') => self.scroll_feed(client, pane, id, -page / 2),
+                _ => {}
+            }
+            return;
+        }
+        match plain(key) {
+            Some(KeyCode::Enter) => self.show_shell(now, client, pane, id, cmds),
+            Some(KeyCode::Char('j') | KeyCode::Down) => self.scroll_feed(client, pane, id, -1),
+            Some(KeyCode::Char('k') | KeyCode::Up) => self.scroll_feed(client, pane, id, 1),
+            Some(KeyCode::PageUp) => self.scroll_feed(client, pane, id, page),
+            Some(KeyCode::PageDown | KeyCode::Char(' ')) => self.scroll_feed(client, pane, id, -page),
+            Some(KeyCode::Char('g') | KeyCode::Home) => self.scroll_feed(client, pane, id, i64::MAX),
+            Some(KeyCode::Char('G') | KeyCode::End) => self.scroll_feed(client, pane, id, i64::MIN),
+            Some(KeyCode::Char('[' | 'p')) => self.jump(now, client, pane, id, Jump::Turn, false),
+            Some(KeyCode::Char(']' | 'n')) => self.jump(now, client, pane, id, Jump::Turn, true),
+            Some(KeyCode::Char('f')) => self.jump(now, client, pane, id, Jump::Failed, true),
+            Some(KeyCode::Char('F')) => self.jump(now, client, pane, id, Jump::Failed, false),
+            Some(KeyCode::Char('t')) => self.act(now, client, Action::Turns, cmds),
+            Some(KeyCode::Char('?')) => self.act(now, client, Action::Help, cmds),
+            Some(KeyCode::Char('x')) => self.close_and_forget(now, pane, cmds),
+            Some(KeyCode::Esc) => {
+                if let Some(place) = self.clients.get_mut(&client).and_then(|c| c.feed.get_mut(&pane)) {
+                    *place = Default::default();
+                }
+            }
+            _ => {
+                let text = "this pane shows what the agent does · Enter shell · j/k scroll · [ ] turn · f failed · t turns";
+                self.say(now, Level::Info, text, Some(client));
+            }
+        }
+    }
+
+    /// Scrolls an agent pane; positive is back.
+    pub(super) fn scroll_feed(&mut self, client: ClientId, pane: PaneId, id: &ConversationId, by: i64) {
+        let total = lines_before(&items(self, id), None);
+        let rows = usize::from(self.pane_rows(client, pane));
+        let most = i64::try_from(total.saturating_sub(rows)).unwrap_or(i64::MAX);
+        let Some(c) = self.clients.get_mut(&client) else { return };
+        let place = c.feed.entry(pane).or_default();
+        let back = i64::try_from(place.back).unwrap_or(i64::MAX).saturating_add(by).clamp(0, most.max(0));
+        place.back = usize::try_from(back).unwrap_or(0);
+        c.dirty = true;
+    }
+
+    /// Highlights a turn or command and scrolls to it.
+    pub(super) fn show_mark(&mut self, client: ClientId, pane: PaneId, id: &ConversationId, mark: FeedMark) {
+        let all = items(self, id);
+        let total = lines_before(&all, None);
+        let above = lines_before(&all, Some(&mark));
+        let rows = usize::from(self.pane_rows(client, pane));
+        // On the first line where there is enough below it, else the end is shown.
+        let back = total.saturating_sub(above).saturating_sub(rows);
+        if let Some(c) = self.clients.get_mut(&client) {
+            let place = c.feed.entry(pane).or_default();
+            place.back = back;
+            place.selected = Some(mark);
+            c.dirty = true;
+        }
+    }
+
+    fn jump(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        pane: PaneId,
+        id: &ConversationId,
+        to: Jump,
+        forward: bool,
+    ) {
+        let all = items(self, id);
+        let wanted: Vec<bool> = all
+            .iter()
+            .map(|item| match (item, to) {
+                (FeedItem::Turn(_), Jump::Turn) => true,
+                (FeedItem::Call(call, ..), Jump::Failed) => call.exit_code.is_some_and(|c| c != 0),
+                _ => false,
+            })
+            .collect();
+        let selected = self.clients.get(&client).and_then(|c| c.feed.get(&pane)?.selected.clone());
+        let at = selected.and_then(|mark| all.iter().position(|i| i.mark().as_ref() == Some(&mark)));
+        let found = match (at, forward) {
+            (Some(at), true) => (at + 1..all.len()).find(|i| wanted[*i]),
+            (Some(at), false) => (0..at).rev().find(|i| wanted[*i]),
+            // From the end, where the feed is read: the newest one.
+            (None, _) => (0..all.len()).rev().find(|i| wanted[*i]),
+        };
+        match found.and_then(|i| all[i].mark()) {
+            Some(mark) => self.show_mark(client, pane, id, mark),
+            None => {
+                let text = match (to, forward) {
+                    (Jump::Turn, true) => "no later turn",
+                    (Jump::Turn, false) => "no earlier turn",
+                    (Jump::Failed, true) => "no further failed command",
+                    (Jump::Failed, false) => "no earlier failed command",
+                };
+                self.say(now, Level::Info, text, Some(client));
+            }
+        }
+    }
+
+    /// Shows the conversation's shell beside its feed: the session it has, else a new one.
+    fn show_shell(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &ConversationId, cmds: &mut Vec<Cmd>) {
+        self.show_conversation_session(now, id, cmds);
+        let session = self.state.conversations.get(id).and_then(|c| c.session.clone());
+        let shown = session.iter().flat_map(|s| self.work.shown(s)).next();
+        if let Some((tab, shell)) = shown {
+            let over = self.session_of(shell).and_then(|s| self.state.sessions.get(s));
+            if over.is_some_and(|s| matches!(s.state, SessionState::Ended { .. })) {
+                self.again(now, shell, cmds);
+            }
+            return self.look_at(now, client, tab, Some(shell), cmds);
+        }
+        let env = self.state.conversations.get(id).and_then(|c| c.env.clone());
+        match (env, self.here(client)) {
+            (Some(env), Some((tab, _))) => {
+                let beside = Some((tab, pane, roomier(self.frame(client).panes)));
+                let of_env = |kind: &PaneKind| match kind {
+                    PaneKind::Session(s) => self.state.sessions.get(s).is_some_and(|s| s.env == env),
+                    PaneKind::Feed(_) => false,
+                };
+                let here = self.work.panes_where(of_env).into_iter().find(|(t, _)| *t == tab);
+                match here {
+                    Some((tab, shell)) => self.look_at(now, client, tab, Some(shell), cmds),
+                    None => self.open_session(now, client, &env, beside, cmds),
+                }
+                if let Some(c) = self.clients.get_mut(&client) {
+                    c.sidebar.selected = Some(RowKey::Env(env));
+                }
+            }
+            _ => self.say(now, Level::Info, "this conversation has no environment yet", Some(client)),
+        }
+    }
+}
+
+/// Where to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Jump {
+    Turn,
+    Failed,
+}

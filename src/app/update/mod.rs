@@ -1,0 +1,84 @@
+//! One message in, what is to be done out. Total: whatever comes, nothing panics and nothing is lost.
+
+mod act;
+mod ask;
+mod copy;
+mod domain;
+mod feed;
+mod keys;
+mod mouse;
+mod overlay;
+mod panes;
+mod sessions;
+mod sidebar;
+mod timer;
+
+use super::model::{Client, Model};
+use super::msg::{Cmd, Msg};
+use super::view_model::Level;
+use crate::domain::Moment;
+
+/// Takes in one message and says what is to be done, in order.
+pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
+    let mut cmds = Vec::new();
+    let m = &mut *model;
+    match msg {
+        Msg::Domain(event) => m.apply(now, event, &mut cmds),
+        Msg::ClientAttached { client, size, caps } => {
+            let mut new = Client::new(size, caps);
+            new.tab = m.work.tabs.first().map(|t| t.id);
+            new.nav = new.tab.is_none();
+            m.clients.insert(client, new);
+            m.made_active(client);
+            m.select_first_row(client);
+        }
+        Msg::ClientDetached(client) => {
+            m.clients.remove(&client);
+            if m.active == Some(client) {
+                m.active = m.clients.keys().next().copied();
+            }
+        }
+        Msg::ClientResized { client, size } => {
+            if let Some(c) = m.clients.get_mut(&client) {
+                c.size = size;
+                c.dirty = true;
+            }
+            m.made_active(client);
+        }
+        Msg::Key { client, key } => m.key(now, client, key, &mut cmds),
+        Msg::Mouse { client, mouse } => m.mouse(now, client, mouse, &mut cmds),
+        Msg::Paste { client, text } => m.paste(now, client, &text, &mut cmds),
+        Msg::Focus { client, gained } => m.desktop_focus(now, client, gained, &mut cmds),
+        Msg::Output { session, bytes } => m.output(now, &session, &bytes, &mut cmds),
+        Msg::CallOutput { call, stream, bytes } => m.call_output(&call, stream, &bytes),
+        Msg::Progress { env, text } => {
+            m.work.progress.insert(env, text);
+            m.touch();
+        }
+        Msg::Found(found) => {
+            m.work.found = found;
+            m.touch();
+        }
+        Msg::Trouble(text) => m.say(now, Level::Warning, text, None),
+        Msg::Timer => m.timer(now, &mut cmds),
+    }
+    m.settle(now, &mut cmds);
+    cmds
+}
+
+impl Model {
+    /// Puts right what may have become wrong: clients on tabs that are gone, sizes of programs.
+    fn settle(&mut self, now: Moment, cmds: &mut Vec<Cmd>) {
+        self.drop_dead_tabs();
+        self.follow_tabs();
+        self.fit(now, cmds);
+        self.clear_marks();
+    }
+
+    /// The size of this client counts from now on.
+    fn made_active(&mut self, client: super::msg::ClientId) {
+        if self.clients.contains_key(&client) {
+            self.active = Some(client);
+        }
+    }
+}

@@ -1,0 +1,259 @@
+//! Screens of sessions: output, answers, sizes, memory.
+
+use super::super::layout::PaneId;
+use super::super::model::{Model, PaneKind, Scrolled};
+use super::super::msg::{ClientId, Cmd, Stream};
+use super::super::view_model::Level;
+use crate::domain::{CallId, Event, Moment, SessionId, SessionState, Size, Span};
+use crate::term::{Fed, Screen, ScreenEvent};
+use std::collections::BTreeMap;
+
+/// An act of a person is told to the core at most so often for each session: typing must not make it work.
+const ACTS: Span = Span::seconds(1);
+
+impl Model {
+    /// A program printed something.
+    pub(super) fn output(&mut self, now: Moment, session: &SessionId, bytes: &[u8], cmds: &mut Vec<Cmd>) {
+        if !self.state.sessions.contains_key(session) {
+            return;
+        }
+        self.screen_for(session);
+        let Some(screen) = self.work.screens.get_mut(session) else { return };
+        let fed = screen.feed(now, bytes);
+        self.fed(now, session, fed, cmds);
+        self.shed_history();
+    }
+
+    /// Deals with what a program's output led to.
+    pub(super) fn fed(&mut self, now: Moment, session: &SessionId, fed: Fed, cmds: &mut Vec<Cmd>) {
+        if !fed.reply.is_empty() {
+            cmds.push(Cmd::Write { session: session.clone(), bytes: fed.reply });
+        }
+        let tabs: Vec<_> = self.work.shown(session).into_iter().map(|(tab, _)| tab).collect();
+        if fed.changed {
+            for client in self.clients.values_mut() {
+                client.dirty |= client.tab.is_some_and(|t| tabs.contains(&t));
+            }
+            self.mark_tabs(&tabs, false);
+        }
+        for event in fed.events {
+            match event {
+                ScreenEvent::Title(title) => {
+                    self.work.titles.insert(session.clone(), title);
+                    self.touch();
+                }
+                ScreenEvent::Bell => {
+                    self.mark_tabs(&tabs, true);
+                    let looking: Vec<ClientId> = self.clients.keys().copied().collect();
+                    cmds.extend(looking.into_iter().map(Cmd::Bell));
+                }
+                ScreenEvent::Notification(text) => {
+                    let name = self.session_name(session);
+                    self.say(now, Level::Info, format!("{name}: {text}"), None);
+                }
+                // A program in a sandbox must not write to the user's clipboard behind his back: it is offered.
+                ScreenEvent::Clipboard(text) => {
+                    let key = self.bindings.leader_key(super::super::command::Action::PasteBuffer);
+                    let name = self.session_name(session);
+                    let lines = text.lines().count().max(1);
+                    self.work.buffer = text;
+                    let leader = self.bindings.leader;
+                    let told = format!("{name} offers {lines} line(s) to copy · {leader} {key} pastes them");
+                    self.say(now, Level::Info, told, None);
+                }
+                ScreenEvent::Died(why) => {
+                    let name = self.session_name(session);
+                    self.say(now, Level::Error, format!("{name}: its screen takes no more output: {why}"), None);
+                }
+                ScreenEvent::Cwd(_) | ScreenEvent::Prompt(_) => {}
+            }
+        }
+    }
+
+    /// Tabs that nobody looks at remember output or a bell.
+    fn mark_tabs(&mut self, tabs: &[super::super::model::TabId], bell: bool) {
+        let mut changed = false;
+        for tab in self.work.tabs.iter_mut().filter(|t| tabs.contains(&t.id)) {
+            if self.clients.values().any(|c| c.tab == Some(tab.id)) {
+                continue;
+            }
+            let flag = if bell { &mut tab.bell } else { &mut tab.activity };
+            changed |= !*flag;
+            *flag = true;
+        }
+        if changed {
+            self.touch();
+        }
+    }
+
+    /// Environment and program of a session, for people.
+    pub(in crate::app) fn session_name(&self, session: &SessionId) -> String {
+        let Some(s) = self.state.sessions.get(session) else { return session.to_string() };
+        let env = self.state.environments.get(&s.env).map_or(s.env.as_str(), |e| e.name.as_str());
+        match s.program.first() {
+            Some(program) => format!("{env} · {program}"),
+            None => env.to_owned(),
+        }
+    }
+
+    /// A command printed something.
+    pub(super) fn call_output(&mut self, call: &CallId, stream: Stream, bytes: &[u8]) {
+        if !self.state.calls.contains_key(call) {
+            return;
+        }
+        self.work.feeds.push(call, stream, bytes, self.options.history.call_bytes);
+        let conversation = self.state.calls.get(call).and_then(|c| c.conversation.clone());
+        let feeds = self.work.panes_where(|k| matches!(k, PaneKind::Feed(id) if Some(id) == conversation.as_ref()));
+        let tabs: Vec<_> = feeds.into_iter().map(|(tab, _)| tab).collect();
+        for client in self.clients.values_mut() {
+            client.dirty |= client.tab.is_some_and(|t| tabs.contains(&t));
+        }
+        self.mark_tabs(&tabs, false);
+    }
+
+    /// The screen of a session, made when there is none.
+    pub(super) fn screen_for(&mut self, session: &SessionId) {
+        let Some(known) = self.state.sessions.get(session) else { return };
+        let (size, lines) = (known.size, self.options.history.lines);
+        self.work.screens.entry(session.clone()).or_insert_with(|| Screen::new(size, lines));
+    }
+
+    /// Gives every program the size of its pane on the active client. Sessions shown nowhere keep theirs.
+    pub(super) fn fit(&mut self, now: Moment, cmds: &mut Vec<Cmd>) {
+        let Some(client) = self.active else { return };
+        let mut wanted: BTreeMap<SessionId, Size> = BTreeMap::new();
+        for tab in &self.work.tabs {
+            for (pane, area) in self.pane_areas(client, tab) {
+                if let Some(PaneKind::Session(id)) = self.work.panes.get(&pane) {
+                    wanted.insert(id.clone(), Self::size_in(area));
+                }
+            }
+        }
+        for (session, size) in wanted {
+            self.resize(now, &session, size, cmds);
+        }
+    }
+
+    fn resize(&mut self, now: Moment, session: &SessionId, size: Size, cmds: &mut Vec<Cmd>) {
+        let Some(known) = self.state.sessions.get(session) else { return };
+        let running = known.state == SessionState::Running;
+        if matches!(known.state, SessionState::Ended { .. }) {
+            // Its last screen still fits itself to the pane.
+            self.resize_screen(session, size);
+            return;
+        }
+        if known.size != size {
+            self.apply(now, Event::SessionResized { session: session.clone(), size }, cmds);
+        }
+        self.resize_screen(session, size);
+        if running && self.work.sizes.get(session) != Some(&size) {
+            self.work.sizes.insert(session.clone(), size);
+            cmds.push(Cmd::Resize { session: session.clone(), size });
+        }
+    }
+
+    /// Resizes a screen; whoever has scrolled back in it keeps his place through the reflow.
+    fn resize_screen(&mut self, session: &SessionId, size: Size) {
+        let Some(screen) = self.work.screens.get_mut(session) else { return };
+        if screen.size() == size {
+            return;
+        }
+        let places: Vec<(ClientId, usize)> = self
+            .clients
+            .iter()
+            .filter_map(|(id, c)| Some((*id, c.scroll.get(session)?.offset(screen))))
+            .filter(|(_, offset)| *offset > 0)
+            .collect();
+        // The screen keeps one place through a reflow: that of the first reader; the others follow by the same lines.
+        let first = places.first().map_or(0, |(_, offset)| *offset);
+        screen.scroll_to(first);
+        screen.resize(size);
+        let moved = screen.scroll_offset();
+        screen.scroll_to_bottom();
+        for (client, offset) in places {
+            let offset = (offset + moved).saturating_sub(first);
+            let place = Scrolled::at(screen, offset);
+            if let Some(c) = self.clients.get_mut(&client) {
+                c.scroll.insert(session.clone(), place);
+            }
+        }
+        self.touch();
+    }
+
+    /// A person did something in a pane: the core is told, not for every key.
+    pub(super) fn acted(&mut self, now: Moment, session: &SessionId, typed: bool, cmds: &mut Vec<Cmd>) {
+        let running = self.state.sessions.get(session).is_some_and(|s| s.state == SessionState::Running);
+        let recent = self.acted.get(session).is_some_and(|at| now >= *at && now.since(*at) < ACTS);
+        if !running || recent {
+            return;
+        }
+        self.acted.insert(session.clone(), now);
+        self.apply(now, Event::PersonActed { session: session.clone(), typed }, cmds);
+    }
+
+    /// Keeps the memory of all histories under the cap: hidden sessions lose their oldest lines first, then shown ones.
+    fn shed_history(&mut self) {
+        let cap = self.options.history.memory_bytes;
+        let mut total: usize = self.work.screens.values().map(Screen::memory_bytes).sum();
+        if total <= cap {
+            return;
+        }
+        let visible: Vec<SessionId> = self.visible_sessions();
+        let mut order: Vec<(bool, std::cmp::Reverse<usize>, SessionId)> = self
+            .work
+            .screens
+            .iter()
+            .map(|(id, s)| (visible.contains(id), std::cmp::Reverse(s.memory_bytes()), id.clone()))
+            .collect();
+        order.sort();
+        for (_, _, id) in order {
+            if total <= cap {
+                break;
+            }
+            if let Some(screen) = self.work.screens.get_mut(&id) {
+                let before = screen.memory_bytes();
+                // Half at a time, so that this happens rarely.
+                screen.set_history_limit(screen.history_len() / 2);
+                total = total.saturating_sub(before.saturating_sub(screen.memory_bytes()));
+            }
+        }
+    }
+
+    /// Sessions that some client sees now.
+    fn visible_sessions(&self) -> Vec<SessionId> {
+        let mut out = Vec::new();
+        for client in self.clients.keys() {
+            let Some(tab) = self.tab_of(*client) else { continue };
+            for (pane, _) in self.pane_areas(*client, tab) {
+                if let Some(PaneKind::Session(id)) = self.work.panes.get(&pane) {
+                    out.push(id.clone());
+                }
+            }
+        }
+        out
+    }
+
+    /// The session of a pane.
+    pub(in crate::app) fn session_of(&self, pane: PaneId) -> Option<&SessionId> {
+        match self.work.panes.get(&pane)? {
+            PaneKind::Session(id) => Some(id),
+            PaneKind::Feed(_) => None,
+        }
+    }
+}
+
+impl Scrolled {
+    /// A place so many lines back.
+    pub(in crate::app) fn at(screen: &Screen, offset: usize) -> Self {
+        let offset = offset.min(screen.history_len());
+        Self { top: screen.first_line().saturating_sub(offset as u64), epoch: screen.epoch() }
+    }
+
+    /// How many lines back that is now. None when the lines lost their numbers: then the end is shown.
+    pub(in crate::app) fn offset(&self, screen: &Screen) -> usize {
+        if self.epoch != screen.epoch() {
+            return 0;
+        }
+        usize::try_from(screen.first_line().saturating_sub(self.top)).unwrap_or(usize::MAX).min(screen.history_len())
+    }
+}

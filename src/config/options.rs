@@ -1,0 +1,165 @@
+//! The settings themselves, with their defaults.
+
+use super::keys::KeyPress;
+use crate::domain::{BackendKind, EndpointId, EnvSpec, Network, Persistence, Retention, Scope, Span};
+use crossterm::event::{KeyCode, KeyModifiers};
+use std::collections::BTreeMap;
+
+/// Colours of the screen.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Theme {
+    /// For dark terminals.
+    #[default]
+    Dark,
+    /// For light terminals.
+    Light,
+    /// Without colour.
+    Mono,
+}
+
+/// Keys that differ from the built-in ones.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct KeyMap {
+    /// The key after which the next key is a command. Twice sends it to the program.
+    pub leader: KeyPress,
+    /// Whether keys that work without the leader in PANE are on (`Ctrl+Alt+h`, `Ctrl+Alt+1`, …).
+    pub prefix_free: bool,
+    /// Command name → keys after the leader.
+    pub after_leader: BTreeMap<String, Vec<KeyPress>>,
+    /// Command name → keys in NAV.
+    pub nav: BTreeMap<String, Vec<KeyPress>>,
+    /// Command name → keys that work without the leader.
+    pub direct: BTreeMap<String, Vec<KeyPress>>,
+}
+
+impl Default for KeyMap {
+    fn default() -> Self {
+        Self {
+            leader: KeyPress::new(KeyCode::Char('b'), KeyModifiers::CONTROL),
+            prefix_free: true,
+            after_leader: BTreeMap::new(),
+            nav: BTreeMap::new(),
+            direct: BTreeMap::new(),
+        }
+    }
+}
+
+/// Histories of panes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct History {
+    /// Lines kept for each session.
+    pub lines: usize,
+    /// Bytes that all histories together may use; the oldest lines of hidden sessions are shed first.
+    pub memory_bytes: usize,
+    /// Bytes of output kept for each command of the agent.
+    pub call_bytes: usize,
+    /// Whether last screens and histories may be written to disk.
+    pub persist: bool,
+}
+
+impl Default for History {
+    fn default() -> Self {
+        Self { lines: 10_000, memory_bytes: 512 << 20, call_bytes: 64 << 10, persist: false }
+    }
+}
+
+/// What a new environment is when nothing else is said.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EnvDefaults {
+    /// Backend.
+    pub backend: BackendKind,
+    /// Endpoint; `None` = the backend's usual one.
+    pub endpoint: Option<String>,
+    /// Persistent or ephemeral.
+    pub persistence: Persistence,
+    /// Whom it serves.
+    pub scope: Scope,
+    /// What becomes of it.
+    pub retention: Retention,
+    /// Idle time; zero = never.
+    pub idle: Span,
+    /// Image, for backends that have images.
+    pub image: Option<String>,
+    /// Network.
+    pub network: Network,
+}
+
+impl Default for EnvDefaults {
+    fn default() -> Self {
+        let spec = EnvSpec::local();
+        Self {
+            backend: spec.backend,
+            endpoint: None,
+            persistence: spec.persistence,
+            scope: spec.scope,
+            retention: spec.retention,
+            idle: spec.idle,
+            image: None,
+            network: spec.network,
+        }
+    }
+}
+
+impl EnvDefaults {
+    /// What a new environment shall be.
+    #[must_use]
+    pub fn spec(&self) -> EnvSpec {
+        let usual = match self.backend {
+            BackendKind::Local => "local",
+            BackendKind::Docker => "docker",
+        };
+        EnvSpec {
+            backend: self.backend,
+            endpoint: EndpointId::new(self.endpoint.clone().unwrap_or_else(|| usual.to_owned())),
+            image: self.image.clone(),
+            persistence: self.persistence,
+            scope: self.scope,
+            retention: self.retention,
+            idle: self.idle,
+            network: self.network,
+            ..EnvSpec::local()
+        }
+    }
+}
+
+/// Every setting that the screen and the core know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Options {
+    /// Keys.
+    pub keys: KeyMap,
+    /// Colours.
+    pub theme: Theme,
+    /// Plain ASCII instead of box drawing; `None` = as the terminal and the locale can.
+    pub ascii: Option<bool>,
+    /// Width of the sidebar in columns, borders included.
+    pub sidebar_width: u16,
+    /// Whether the mouse is used.
+    pub mouse: bool,
+    /// Whether a selection by mouse is copied on release.
+    pub copy_on_select: bool,
+    /// Whether a new shell in a conversation's environment appears without asking when a turn begins.
+    pub open_turn_tabs: bool,
+    /// Program of a new session; empty = the shell found in the sandbox.
+    pub shell: Vec<String>,
+    /// Histories.
+    pub history: History,
+    /// New environments.
+    pub env: EnvDefaults,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            keys: KeyMap::default(),
+            theme: Theme::default(),
+            ascii: None,
+            sidebar_width: 30,
+            mouse: true,
+            copy_on_select: true,
+            open_turn_tabs: true,
+            shell: Vec::new(),
+            history: History::default(),
+            env: EnvDefaults::default(),
+        }
+    }
+}

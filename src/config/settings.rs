@@ -1,0 +1,285 @@
+//! The table of settings: path, meaning, default, and how a value is taken in. The commented default file, the check
+//! for unknown keys and the loader all come from it.
+
+use super::keys::KeyPress;
+use super::options::{Options, Theme};
+use crate::domain::{BackendKind, Network, Persistence, Retention, Scope, Span};
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// The text is not TOML. Nothing of it is used.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the configuration cannot be read: {0}")]
+pub struct ConfigError(pub String);
+
+/// What a configuration text gave.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Loaded {
+    /// The settings; what was wrong keeps its default.
+    pub options: Options,
+    /// One sentence for each key that is unknown or has a value that cannot be used.
+    pub warnings: Vec<String>,
+}
+
+/// One setting.
+pub struct Setting {
+    /// Its path, for example `history.lines`.
+    pub path: &'static str,
+    /// Its default as TOML.
+    pub default: &'static str,
+    /// What it means.
+    pub help: &'static str,
+    /// Takes a value in, or says what it must be.
+    set: fn(&mut Options, &Value) -> Result<(), String>,
+}
+
+/// Tables of key bindings: path, meaning, example.
+const BINDINGS: &[(&str, &str, &str)] = &[
+    ("keys.after_leader", "Keys after the leader, by command name (the names stand in the help and in the palette).", "split-right = [\"%\", \"v\"]"),
+    ("keys.nav", "Keys in NAV, by command name.", "env-new = [\"n\"]"),
+    ("keys.direct", "Keys that work in every pane without the leader. They are then hidden from programs: choose rare ones.", "focus-left = [\"ctrl+alt+h\"]"),
+];
+
+/// Every setting, in the order of the default file.
+pub const SETTINGS: &[Setting] = &[
+    Setting { path: "theme", default: "\"dark\"", help: "Colours: dark, light or mono.", set: |o, v| {
+        o.theme = choice(v, &[("dark", Theme::Dark), ("light", Theme::Light), ("mono", Theme::Mono)])?;
+        Ok(())
+    } },
+    Setting { path: "ascii", default: "false", help: "Plain ASCII instead of box drawing, also where the terminal could.", set: |o, v| {
+        o.ascii = Some(boolean(v)?);
+        Ok(())
+    } },
+    Setting { path: "sidebar_width", default: "30", help: "Width of the sidebar in columns, 16 to 80. Never more than a third of the screen.", set: |o, v| {
+        o.sidebar_width = u16::try_from(number(v, 16, 80)?).unwrap_or(30);
+        Ok(())
+    } },
+    Setting { path: "mouse", default: "true", help: "Click, drag and wheel. With false the outer terminal keeps its own selection.", set: |o, v| {
+        o.mouse = boolean(v)?;
+        Ok(())
+    } },
+    Setting { path: "copy_on_select", default: "true", help: "Copy a selection made with the mouse when the button is released.", set: |o, v| {
+        o.copy_on_select = boolean(v)?;
+        Ok(())
+    } },
+    Setting { path: "open_turn_tabs", default: "true", help: "Open a tab when the first turn of a conversation begins.", set: |o, v| {
+        o.open_turn_tabs = boolean(v)?;
+        Ok(())
+    } },
+    Setting { path: "shell", default: "[]", help: "Program and arguments of new sessions. Empty: bash, zsh, ash or sh, whichever the sandbox has.", set: |o, v| {
+        o.shell = texts(v)?;
+        Ok(())
+    } },
+    Setting { path: "keys.leader", default: "\"ctrl+b\"", help: "The key before commands. Pressed twice it goes to the program.", set: |o, v| {
+        o.keys.leader = key(text(v)?)?;
+        Ok(())
+    } },
+    Setting { path: "keys.prefix_free", default: "true", help: "Ctrl+Alt+h/j/k/l and Ctrl+Alt+1-9 without the leader.", set: |o, v| {
+        o.keys.prefix_free = boolean(v)?;
+        Ok(())
+    } },
+    Setting { path: "history.lines", default: "10000", help: "Lines of history kept for each session, 0 to 1000000.", set: |o, v| {
+        o.history.lines = usize::try_from(number(v, 0, 1_000_000)?).unwrap_or(10_000);
+        Ok(())
+    } },
+    Setting { path: "history.memory_mib", default: "512", help: "Memory of all histories together in MiB; the oldest lines of hidden sessions are shed first.", set: |o, v| {
+        o.history.memory_bytes = usize::try_from(number(v, 16, 1 << 20)?).unwrap_or(512) << 20;
+        Ok(())
+    } },
+    Setting { path: "history.call_kib", default: "64", help: "Output kept for each command of the agent, in KiB; the beginning and the end are kept.", set: |o, v| {
+        o.history.call_bytes = usize::try_from(number(v, 1, 16_384)?).unwrap_or(64) << 10;
+        Ok(())
+    } },
+    Setting { path: "history.persist", default: "false", help: "Whether last screens and histories may be written to disk.", set: |o, v| {
+        o.history.persist = boolean(v)?;
+        Ok(())
+    } },
+    Setting { path: "env.backend", default: "\"local\"", help: "Backend of a new environment: local or docker.", set: |o, v| {
+        o.env.backend = choice(v, &[("local", BackendKind::Local), ("docker", BackendKind::Docker)])?;
+        Ok(())
+    } },
+    Setting { path: "env.endpoint", default: "\"\"", help: "Which engine of the backend; empty: the usual one.", set: |o, v| {
+        o.env.endpoint = some_text(v)?;
+        Ok(())
+    } },
+    Setting { path: "env.image", default: "\"\"", help: "Image, for backends that have images.", set: |o, v| {
+        o.env.image = some_text(v)?;
+        Ok(())
+    } },
+    Setting { path: "env.persistence", default: "\"persistent\"", help: "persistent outlives turns; ephemeral is removed when its scope ends.", set: |o, v| {
+        o.env.persistence = choice(v, &[("persistent", Persistence::Persistent), ("ephemeral", Persistence::Ephemeral)])?;
+        Ok(())
+    } },
+    Setting { path: "env.scope", default: "\"session\"", help: "Whom it serves: turn (ephemeral only), session (one conversation) or shared.", set: |o, v| {
+        o.env.scope = choice(v, &[("turn", Scope::Turn), ("session", Scope::Session), ("shared", Scope::Shared)])?;
+        Ok(())
+    } },
+    Setting { path: "env.retention", default: "\"stop_on_session_end\"", help: "What becomes of a persistent one: stop_on_session_end, keep_running, remove_on_session_end, idle_ttl.", set: |o, v| {
+        o.env.retention = choice(v, &[
+            ("stop_on_session_end", Retention::StopOnSessionEnd),
+            ("keep_running", Retention::KeepRunning),
+            ("remove_on_session_end", Retention::RemoveOnSessionEnd),
+            ("idle_ttl", Retention::IdleTtl),
+        ])?;
+        Ok(())
+    } },
+    Setting { path: "env.idle", default: "300", help: "Idle seconds after which the reaper acts; 0 = never.", set: |o, v| {
+        o.env.idle = Span::seconds(u64::try_from(number(v, 0, 31_536_000)?).unwrap_or(300));
+        Ok(())
+    } },
+    Setting { path: "env.network", default: "\"none\"", help: "Network of a new environment: none, default or host.", set: |o, v| {
+        o.env.network = choice(v, &[("none", Network::None), ("default", Network::Default), ("host", Network::Host)])?;
+        Ok(())
+    } },
+];
+
+/// Reads a configuration text.
+///
+/// # Errors
+/// When the text is not TOML; the message names line and column.
+pub fn load(text: &str) -> Result<Loaded, ConfigError> {
+    let table: Table = text.parse().map_err(|e: toml::de::Error| ConfigError(e.to_string().trim_end().to_owned()))?;
+    let mut loaded = Loaded { options: Options::default(), warnings: Vec::new() };
+    walk(&table, "", &mut loaded);
+    Ok(loaded)
+}
+
+fn walk(table: &Table, prefix: &str, loaded: &mut Loaded) {
+    for (name, value) in table {
+        let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        if let Some(setting) = SETTINGS.iter().find(|s| s.path == path) {
+            if let Err(must) = (setting.set)(&mut loaded.options, value) {
+                loaded.warnings.push(format!("`{path}` keeps its default {}: {must}", setting.default));
+            }
+        } else if BINDINGS.iter().any(|(p, ..)| *p == path) {
+            bindings(&path, value, loaded);
+        } else if let (Value::Table(inner), true) = (value, is_section(&path)) {
+            walk(inner, &path, loaded);
+        } else {
+            let names = SETTINGS.iter().map(|s| s.path).chain(BINDINGS.iter().map(|(p, ..)| *p));
+            let hint = nearest(&path, names).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            loaded.warnings.push(format!("unknown key `{path}`{hint}"));
+        }
+    }
+}
+
+fn is_section(path: &str) -> bool {
+    let start = format!("{path}.");
+    SETTINGS.iter().any(|s| s.path.starts_with(&start))
+}
+
+fn bindings(path: &str, value: &Value, loaded: &mut Loaded) {
+    let Value::Table(table) = value else {
+        loaded.warnings.push(format!("`{path}` is ignored: it must be a table of command names with lists of keys"));
+        return;
+    };
+    let mut map = BTreeMap::new();
+    for (command, keys) in table {
+        let keys = match keys {
+            Value::String(_) => text(keys).map(|t| vec![t.to_owned()]),
+            _ => texts(keys),
+        };
+        match keys.and_then(|keys| keys.iter().map(|k| key(k)).collect::<Result<Vec<_>, _>>()) {
+            Ok(keys) => {
+                map.insert(command.clone(), keys);
+            }
+            Err(must) => loaded.warnings.push(format!("`{path}.{command}` keeps its default: {must}")),
+        }
+    }
+    let keys = &mut loaded.options.keys;
+    match path {
+        "keys.after_leader" => keys.after_leader = map,
+        "keys.nav" => keys.nav = map,
+        _ => keys.direct = map,
+    }
+}
+
+/// The default file: every key commented, with its meaning and default.
+#[must_use]
+pub fn default_file() -> String {
+    let mut out = String::from(
+        "# Settings of hermes-tui. Every key stands here with its default; take the # away to change it.\n\
+         # A flag of the command line wins over HTUI_* variables, they win over this file.\n",
+    );
+    let mut section = "";
+    for setting in SETTINGS {
+        let (of, name) = setting.path.rsplit_once('.').unwrap_or(("", setting.path));
+        if of != section {
+            if section == "keys" {
+                binding_tables(&mut out);
+            }
+            section = of;
+            out.push_str(&format!("\n[{of}]\n"));
+        }
+        out.push_str(&format!("\n# {}\n# {name} = {}\n", setting.help, setting.default));
+    }
+    out
+}
+
+fn binding_tables(out: &mut String) {
+    for (path, help, example) in BINDINGS {
+        out.push_str(&format!("\n# {help}\n[{path}]\n# {example}\n"));
+    }
+}
+
+/// The name nearest to what was written, if one is near enough to be meant.
+pub fn nearest<'a>(written: &str, names: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    names
+        .into_iter()
+        .map(|name| (distance(written, name), name))
+        .filter(|(d, name)| *d <= 1 + name.chars().count() / 3)
+        .min_by_key(|(d, _)| *d)
+        .map(|(_, name)| name)
+}
+
+/// Number of characters to change, add or take away to get from one text to the other.
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let above = row[j + 1];
+            row[j + 1] = (diagonal + usize::from(ca != *cb)).min(above + 1).min(row[j] + 1);
+            diagonal = above;
+        }
+    }
+    row[b.len()]
+}
+
+fn text(v: &Value) -> Result<&str, String> {
+    v.as_str().ok_or_else(|| format!("it must be a text in quotes, not {v}"))
+}
+
+fn some_text(v: &Value) -> Result<Option<String>, String> {
+    text(v).map(|t| (!t.is_empty()).then(|| t.to_owned()))
+}
+
+fn texts(v: &Value) -> Result<Vec<String>, String> {
+    let list = v.as_array().ok_or_else(|| format!("it must be a list of texts, not {v}"))?;
+    list.iter().map(|v| text(v).map(str::to_owned)).collect()
+}
+
+fn boolean(v: &Value) -> Result<bool, String> {
+    v.as_bool().ok_or_else(|| format!("it must be true or false, not {v}"))
+}
+
+fn number(v: &Value, from: i64, to: i64) -> Result<i64, String> {
+    v.as_integer()
+        .filter(|n| (from..=to).contains(n))
+        .ok_or_else(|| format!("it must be a whole number from {from} to {to}, not {v}"))
+}
+
+fn key(text: &str) -> Result<KeyPress, String> {
+    text.parse().map_err(|e: super::keys::KeySyntaxError| e.to_string())
+}
+
+fn choice<T: Copy>(v: &Value, of: &[(&str, T)]) -> Result<T, String> {
+    let written = text(v)?;
+    of.iter().find(|(name, _)| *name == written).map(|(_, value)| *value).ok_or_else(|| {
+        let names: Vec<&str> = of.iter().map(|(name, _)| *name).collect();
+        let hint = nearest(written, names.iter().copied()).map(|n| format!("; did you mean `{n}`?"));
+        format!("it must be one of {}, not \"{written}\"{}", names.join(", "), hint.unwrap_or_default())
+    })
+}
