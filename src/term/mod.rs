@@ -1,4 +1,30 @@
-//! Terminal engine.
+//! The terminal engine: bytes of a program → a grid of cells, and input of a person → bytes for the program.
+//!
+//! Deterministic: no clock, no files, no tasks. Time comes in as [`crate::domain::Moment`].
+//! What a program sends is untrusted: [`guard`] bounds it and decides what it may cause outside its own pane.
+//!
+//! | module | what it does |
+//! | --- | --- |
+//! | [`screen`] | one emulated screen with its history; the only file that names the emulator crate |
+//! | [`view`] | the cells as they are drawn, in plain types |
+//! | [`guard`] | what a program's control strings may do |
+//! | [`event`] | what a program asked for beyond drawing |
+//! | [`modes`] | what a program switched on |
+//! | [`keys`], [`mouse`], [`paste`] | input → bytes, under those modes |
+//! | [`selection`] | marking text, also in the history |
 
-/// A screen.
-pub struct Screen;
+pub mod event;
+pub mod guard;
+pub mod keys;
+pub mod modes;
+pub mod mouse;
+pub mod paste;
+pub mod screen;
+pub mod selection;
+pub mod view;
+
+pub use event::{Blocked, PromptMark, ScreenEvent};
+pub use modes::{Kitty, Modes, MouseEncoding, MouseTracking};
+pub use screen::{Fed, Screen, is_contained};
+pub use selection::{Pos, Selection, SelectionKind};
+pub use view::{Attrs, Cell, Color, Cursor, CursorShape, Style, Underline, View};

@@ -1,0 +1,314 @@
+//! Escape policy: what the control strings (OSC, DCS, APC, PM, SOS) in a program's output may do.
+//!
+//! The engine sees no control string unless it is on a short list and whole: a string that never ends costs no memory,
+//! and nothing in one is ever echoed. Outside of strings the bytes pass untouched, in pieces as large as they came.
+
+use super::event::{Blocked, PromptMark, ScreenEvent};
+
+/// Longest control string that is looked at; longer ones are dropped whole. Bytes.
+pub const MAX_STRING: usize = 1 << 20;
+/// Longest window title. Characters.
+pub const MAX_TITLE: usize = 256;
+/// Longest working directory. Bytes.
+pub const MAX_CWD: usize = 4096;
+/// Longest text of a notification. Characters.
+pub const MAX_NOTIFICATION: usize = 512;
+/// Longest address of a hyperlink with its parameters. Bytes.
+pub const MAX_LINK: usize = 2083;
+
+const BEL: u8 = 0x07;
+const CAN: u8 = 0x18;
+const SUB: u8 = 0x1a;
+const ESC: u8 = 0x1b;
+
+/// What comes out of the guard, in order.
+#[derive(Debug)]
+pub enum Piece<'a> {
+    /// Bytes for the engine.
+    Bytes(&'a [u8]),
+    /// A request for the caller.
+    Event(ScreenEvent),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum State {
+    /// Text and CSI sequences. A CSI sequence needs no watching: an ESC inside ends it.
+    #[default]
+    Ground,
+    /// After an ESC that the engine has seen.
+    Escape,
+    /// Inside a control string that the engine does not see: it still waits after its ESC.
+    Body,
+    /// After an ESC inside a control string.
+    BodyEscape,
+}
+
+/// Watches one stream of output.
+#[derive(Debug, Default)]
+pub struct Guard {
+    state: State,
+    /// Whether the present string is an OSC; others are swallowed.
+    osc: bool,
+    body: Vec<u8>,
+    too_long: bool,
+    blocked: Blocked,
+}
+
+impl Guard {
+    /// What was not let through so far.
+    #[must_use]
+    pub fn blocked(&self) -> Blocked {
+        self.blocked
+    }
+
+    /// Takes in bytes as they came and hands on what may pass.
+    pub fn scan(&mut self, bytes: &[u8], mut out: impl FnMut(Piece<'_>)) {
+        let mut start = 0;
+        let mut at = 0;
+        while let Some(&byte) = bytes.get(at) {
+            match self.state {
+                State::Ground => match memchr::memchr(ESC, &bytes[at..]) {
+                    None => at = bytes.len(),
+                    Some(n) => {
+                        at += n + 1;
+                        self.state = State::Escape;
+                    }
+                },
+                State::Escape => match byte {
+                    b']' | b'P' | b'X' | b'^' | b'_' => {
+                        if start < at {
+                            out(Piece::Bytes(&bytes[start..at]));
+                        }
+                        self.state = State::Body;
+                        self.osc = byte == b']';
+                        at += 1;
+                    }
+                    // The engine carries out a control character here and still waits for the rest.
+                    0x00..=0x17 | 0x19 | 0x1b..=0x1f | 0x7f.. => at += 1,
+                    _ => {
+                        self.state = State::Ground;
+                        at += 1;
+                    }
+                },
+                State::Body => {
+                    let end = bytes[at..]
+                        .iter()
+                        .position(|b| matches!(*b, ESC | CAN | SUB) || (*b == BEL && self.osc))
+                        .map_or(bytes.len(), |n| at + n);
+                    self.keep(&bytes[at..end]);
+                    at = end;
+                    start = end;
+                    if let Some(&byte) = bytes.get(end) {
+                        at = end + 1;
+                        start = at;
+                        match byte {
+                            ESC => self.state = State::BodyEscape,
+                            BEL => self.finish(&mut out),
+                            _ => self.abort(&mut out),
+                        }
+                    }
+                }
+                State::BodyEscape => {
+                    if byte == b'\\' {
+                        self.finish(&mut out);
+                        at += 1;
+                        start = at;
+                    } else {
+                        // Another sequence begins: the string is void, and the engine already waits after an ESC.
+                        self.drop_body();
+                        self.state = State::Escape;
+                        start = at;
+                    }
+                }
+            }
+        }
+        let passing = matches!(self.state, State::Ground | State::Escape);
+        if passing && start < bytes.len() {
+            out(Piece::Bytes(&bytes[start..]));
+        }
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        if self.too_long {
+            return;
+        }
+        if self.body.len() + part.len() > MAX_STRING {
+            self.too_long = true;
+            self.body = Vec::new();
+        } else if self.osc {
+            self.body.extend_from_slice(part);
+        }
+    }
+
+    fn drop_body(&mut self) {
+        if self.too_long {
+            self.blocked.strings += 1;
+        }
+        self.too_long = false;
+        if self.body.capacity() > 64 * 1024 {
+            self.body = Vec::new();
+        }
+        self.body.clear();
+    }
+
+    /// Ends the string without effect. `\` completes the ESC at which the engine waits to a string terminator.
+    fn abort(&mut self, out: &mut impl FnMut(Piece<'_>)) {
+        self.state = State::Ground;
+        self.drop_body();
+        out(Piece::Bytes(b"\\"));
+    }
+
+    /// Gives the string to the engine, whole.
+    fn hand_over(&mut self, out: &mut impl FnMut(Piece<'_>)) {
+        self.body.insert(0, b']');
+        self.body.push(BEL);
+        out(Piece::Bytes(&self.body));
+        self.state = State::Ground;
+        self.drop_body();
+    }
+
+    fn finish(&mut self, out: &mut impl FnMut(Piece<'_>)) {
+        if self.osc && !self.too_long {
+            let body = std::mem::take(&mut self.body);
+            let verdict = judge(&body, &mut self.blocked);
+            self.body = body;
+            match verdict {
+                Verdict::Swallow => {}
+                Verdict::Event(event) => out(Piece::Event(event)),
+                Verdict::CloseLink => {
+                    self.body.clear();
+                    self.body.extend_from_slice(b"8;;");
+                    return self.hand_over(out);
+                }
+                Verdict::Engine => return self.hand_over(out),
+            }
+        }
+        self.abort(out);
+    }
+}
+
+enum Verdict {
+    Swallow,
+    CloseLink,
+    Engine,
+    Event(ScreenEvent),
+}
+
+/// Decides about one whole OSC.
+fn judge(body: &[u8], blocked: &mut Blocked) -> Verdict {
+    let (code, rest) = match body.iter().position(|b| *b == b';') {
+        Some(n) => (&body[..n], &body[n + 1..]),
+        None => (body, &[][..]),
+    };
+    let text = || String::from_utf8_lossy(rest);
+    let event = |event: Option<ScreenEvent>| event.map_or(Verdict::Swallow, Verdict::Event);
+    match code {
+        b"0" | b"2" => Verdict::Event(ScreenEvent::Title(sanitise(&text(), MAX_TITLE))),
+        b"7" => event(file_path(rest).map(ScreenEvent::Cwd)),
+        b"8" if body.len() > MAX_LINK => {
+            blocked.links += 1;
+            // The link that was open ends here: text after this must not point to the former address.
+            Verdict::CloseLink
+        }
+        b"4" | b"8" | b"10" | b"11" | b"12" | b"104" | b"110" | b"111" | b"112" => Verdict::Engine,
+        // `9;4;…` reports progress (ConEmu), everything else is a message (iTerm2).
+        b"9" if rest.starts_with(b"4;") => Verdict::Swallow,
+        b"9" => event(notification(&text())),
+        b"777" => event(text().strip_prefix("notify;").and_then(|t| notification(&t.replacen(';', ": ", 1)))),
+        b"52" => clipboard(rest, blocked),
+        b"133" => event(prompt_mark(rest).map(ScreenEvent::Prompt)),
+        _ => Verdict::Swallow,
+    }
+}
+
+fn notification(text: &str) -> Option<ScreenEvent> {
+    let text = sanitise(text, MAX_NOTIFICATION);
+    (!text.is_empty()).then_some(ScreenEvent::Notification(text))
+}
+
+fn prompt_mark(rest: &[u8]) -> Option<PromptMark> {
+    let mut parts = rest.split(|b| *b == b';');
+    match parts.next()? {
+        b"A" => Some(PromptMark::Prompt),
+        b"B" => Some(PromptMark::Input),
+        b"C" => Some(PromptMark::Output),
+        b"D" => Some(PromptMark::Done(parts.next().and_then(|n| std::str::from_utf8(n).ok()?.parse().ok()))),
+        _ => None,
+    }
+}
+
+fn clipboard(rest: &[u8], blocked: &mut Blocked) -> Verdict {
+    let data = rest.iter().position(|b| *b == b';').map(|n| &rest[n + 1..]);
+    if data.is_some_and(|d| d.first() == Some(&b'?')) {
+        blocked.clipboard_reads += 1;
+        return Verdict::Swallow;
+    }
+    match data.and_then(base64).and_then(|bytes| String::from_utf8(bytes).ok()) {
+        Some(text) if !text.is_empty() => Verdict::Event(ScreenEvent::Clipboard(text)),
+        _ => {
+            blocked.clipboard_writes += 1;
+            Verdict::Swallow
+        }
+    }
+}
+
+/// Decodes RFC 4648 base64, padded or not; `None` when it is malformed.
+fn base64(data: &[u8]) -> Option<Vec<u8>> {
+    let mut out = Vec::with_capacity(data.len() / 4 * 3 + 2);
+    let (mut bits, mut count) = (0u32, 0);
+    let data = data.strip_suffix(b"==").or_else(|| data.strip_suffix(b"=")).unwrap_or(data);
+    for byte in data {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' => 62,
+            b'/' => 63,
+            _ => return None,
+        };
+        bits = bits << 6 | u32::from(value);
+        count += 6;
+        if count >= 8 {
+            count -= 8;
+            out.push((bits >> count) as u8);
+        }
+    }
+    (count < 6).then_some(out)
+}
+
+/// The path of `file://host/path` with its percent escapes resolved; `None` unless it is a clean absolute path.
+fn file_path(url: &[u8]) -> Option<String> {
+    let rest = url.strip_prefix(b"file://")?;
+    let path = &rest[rest.iter().position(|b| *b == b'/')?..];
+    let mut out = Vec::with_capacity(path.len());
+    let mut at = 0;
+    while let Some(&byte) = path.get(at) {
+        let hex = |n: usize| path.get(at + n).and_then(|b| (*b as char).to_digit(16));
+        match (byte, hex(1), hex(2)) {
+            (b'%', Some(high), Some(low)) => {
+                out.push((high * 16 + low) as u8);
+                at += 3;
+            }
+            _ => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    let path = String::from_utf8(out).ok()?;
+    (path.len() <= MAX_CWD && !path.chars().any(is_unsafe)).then_some(path)
+}
+
+/// Text from a program, fit for our own frame: no control characters, nothing that reorders or hides text, one line,
+/// at most `limit` characters.
+#[must_use]
+pub fn sanitise(text: &str, limit: usize) -> String {
+    let clean: String = text.chars().filter(|c| !is_unsafe(*c)).take(limit).collect();
+    clean.trim().to_owned()
+}
+
+/// Control characters, line and paragraph separators, and the invisible characters that reorder text.
+fn is_unsafe(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+}

@@ -1,0 +1,616 @@
+//! One emulated screen with its history. The only file (with its submodules) that knows the emulator.
+//!
+//! Bytes pass the [`Guard`], the parser, then [`handler`] into the grid. A panic in there is contained: it ends this
+//! screen, not the process.
+
+mod cells;
+mod handler;
+mod text;
+
+/// What is used of the emulator crate, for this module and its submodules.
+mod emulator {
+    pub(super) use alacritty_terminal::event::{Event, EventListener};
+    pub(super) use alacritty_terminal::grid::{Dimensions, Scroll};
+    pub(super) use alacritty_terminal::index::{Column, Line};
+    pub(super) use alacritty_terminal::term::cell::{Cell, Flags};
+    pub(super) use alacritty_terminal::term::color::COUNT as COLOR_COUNT;
+    pub(super) use alacritty_terminal::term::{Config, Term, TermMode};
+    pub(super) use alacritty_terminal::vte::ansi::{
+        Attr, CharsetIndex, ClearMode, Color, CursorShape, CursorStyle, Handler, Hyperlink, KeyboardModes,
+        KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, NamedColor, PrivateMode, Processor, Rgb,
+        ScpCharPath, ScpUpdateMode, StandardCharset, TabulationClearMode, Timeout, cursor_icon::CursorIcon,
+    };
+}
+
+use super::event::{Blocked, ScreenEvent};
+use super::guard::{Guard, Piece};
+use super::modes::{KittyStacks, Modes, MouseEncoding, MouseTracking};
+use super::view::{Cursor, CursorShape, View};
+use crate::domain::{Moment, Size, Span};
+use emulator::{
+    Column, Config, Dimensions, Event, EventListener, Flags, Line, NamedColor, Processor, Scroll, Term, TermMode,
+    Timeout,
+};
+use handler::Watched;
+use std::cell::Cell as StdCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long a program may hold back its drawing (mode 2026) before the screen is shown as it is.
+const SYNC_TIMEOUT: Span = Span(150);
+/// Most bytes answered to one feed: a program that asks without reading must not fill our memory.
+const MAX_REPLY: usize = 16 * 1024;
+/// Largest screen. A cell takes 24 bytes, and sizes come from outside.
+const MAX_SIZE: Size = Size { rows: 1000, cols: 2000 };
+/// A bit that the emulator does not use: it marks a cell so that it can be found again after the text moved.
+const BOOKMARK: Flags = Flags::from_bits_retain(0x8000);
+
+type Emulator = Term<Outbox>;
+
+/// What one feed led to.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Fed {
+    /// Answers to the program's queries: to be written to this program and to no other.
+    pub reply: Vec<u8>,
+    /// Whether the screen may look different.
+    pub changed: bool,
+    /// What the program asked for.
+    pub events: Vec<ScreenEvent>,
+}
+
+/// What the emulator wants to tell; it only has a shared reference to it.
+#[derive(Clone, Default)]
+struct Outbox(Arc<Mutex<Told>>);
+
+#[derive(Default)]
+struct Told {
+    reply: String,
+    bell: bool,
+}
+
+impl EventListener for Outbox {
+    fn send_event(&self, event: Event) {
+        let told = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match event {
+            Event::PtyWrite(text) => told().reply.push_str(&text),
+            Event::Bell => told().bell = true,
+            _ => {}
+        }
+    }
+}
+
+/// Whether a synchronized update is under way, and how many were begun. Time is kept by [`Screen`].
+#[derive(Default)]
+struct SyncFlag {
+    pending: bool,
+    begun: u64,
+}
+
+impl Timeout for SyncFlag {
+    fn set_timeout(&mut self, _: Duration) {
+        self.pending = true;
+        self.begun += 1;
+    }
+
+    fn clear_timeout(&mut self) {
+        self.pending = false;
+    }
+
+    fn pending_timeout(&self) -> bool {
+        self.pending
+    }
+}
+
+/// What we keep beside the emulator; see [`handler`].
+#[derive(Default)]
+struct Policy {
+    kitty: KittyStacks,
+    modify_other_keys: u8,
+    title: String,
+    titles: Vec<String>,
+    events: Vec<ScreenEvent>,
+    reply: String,
+    blocked: Blocked,
+    touched: bool,
+    /// Cells that got marks, hyperlinks opened and the bytes of their addresses, since [`Policy::window_start`].
+    marked_cells: usize,
+    links: usize,
+    link_bytes: usize,
+    window_start: u64,
+    /// Whether the program changed any colour of the palette.
+    recoloured: bool,
+    /// Foreground and background of the outer terminal, for programs that ask.
+    theme: Option<[(u8, u8, u8); 2]>,
+}
+
+impl Policy {
+    fn set_title(&mut self, title: String) {
+        if title != self.title {
+            self.title.clone_from(&title);
+            self.events.push(ScreenEvent::Title(title));
+        }
+    }
+
+    fn color_of(&self, term: &Emulator, index: usize) -> Option<(u8, u8, u8)> {
+        let changed = (index < emulator::COLOR_COUNT).then(|| term.colors()[index]).flatten();
+        if let Some(rgb) = changed {
+            return Some((rgb.r, rgb.g, rgb.b));
+        }
+        let [fg, bg] = self.theme?;
+        match index {
+            0..=255 => Some(cells::palette(index as u8)),
+            _ if index == NamedColor::Background as usize => Some(bg),
+            _ if index == NamedColor::Foreground as usize || index == NamedColor::Cursor as usize => Some(fg),
+            _ => None,
+        }
+    }
+}
+
+struct Extent(Size);
+
+impl Dimensions for Extent {
+    fn total_lines(&self) -> usize {
+        self.screen_lines()
+    }
+
+    fn screen_lines(&self) -> usize {
+        self.0.rows.into()
+    }
+
+    fn columns(&self) -> usize {
+        self.0.cols.into()
+    }
+}
+
+thread_local! {
+    static CONTAINED: StdCell<bool> = const { StdCell::new(false) };
+}
+
+/// Whether this thread is inside a call whose panic a screen contains. A panic hook that gives the terminal back must
+/// do nothing then: the program goes on.
+#[must_use]
+pub fn is_contained() -> bool {
+    CONTAINED.get()
+}
+
+/// Runs `work`; a panic becomes its message.
+fn contain<T>(work: impl FnOnce() -> T) -> Result<T, String> {
+    CONTAINED.set(true);
+    let result = catch_unwind(AssertUnwindSafe(work));
+    CONTAINED.set(false);
+    result.map_err(|panic| {
+        let text = panic.downcast_ref::<&str>().map(|s| (*s).to_owned());
+        text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "unknown failure".to_owned())
+    })
+}
+
+/// One emulated screen with its history.
+pub struct Screen {
+    term: Emulator,
+    parser: Processor<SyncFlag>,
+    outbox: Outbox,
+    guard: Guard,
+    policy: Policy,
+    history_limit: usize,
+    sync_begun: u64,
+    sync_deadline: Option<Moment>,
+    /// Number of the line in row 0 of the main screen: lines that ever left it at the top.
+    first_line: u64,
+    epoch: u64,
+    /// Whether the newest line of the history carries the bookmark by which scrolled lines are counted.
+    bookmarked: bool,
+    /// Whether a bookmark was left behind somewhere in the main screen.
+    stale: bool,
+    was_alternate: bool,
+    dead: Option<String>,
+}
+
+impl Screen {
+    /// An empty screen that keeps up to `history_lines` lines that scrolled off.
+    #[must_use]
+    pub fn new(size: Size, history_lines: usize) -> Self {
+        let outbox = Outbox::default();
+        Self {
+            term: new_emulator(clamp(size), history_lines, &outbox),
+            parser: Processor::new(),
+            outbox,
+            guard: Guard::default(),
+            policy: Policy::default(),
+            history_limit: history_lines,
+            sync_begun: 0,
+            sync_deadline: None,
+            first_line: 0,
+            epoch: 0,
+            bookmarked: false,
+            stale: false,
+            was_alternate: false,
+            dead: None,
+        }
+    }
+
+    /// Takes in output of the program.
+    pub fn feed(&mut self, now: Moment, bytes: &[u8]) -> Fed {
+        if self.dead.is_some() {
+            return Fed { events: std::mem::take(&mut self.policy.events), ..Fed::default() };
+        }
+        let overdue = self.sync_deadline.is_some_and(|deadline| deadline <= now);
+        self.work(now, |screen| {
+            if overdue {
+                screen.parser.stop_sync(&mut Watched { term: &mut screen.term, policy: &mut screen.policy });
+            }
+            let Screen { term, parser, guard, policy, .. } = screen;
+            guard.scan(bytes, |piece| match piece {
+                Piece::Bytes(bytes) => parser.advance(&mut Watched { term, policy }, bytes),
+                Piece::Event(ScreenEvent::Title(title)) => policy.set_title(title),
+                Piece::Event(event) => policy.events.push(event),
+            });
+        })
+    }
+
+    /// When a synchronized update (mode 2026) has lasted long enough: call [`Screen::flush_sync`] then.
+    #[must_use]
+    pub fn sync_deadline(&self) -> Option<Moment> {
+        self.sync_deadline
+    }
+
+    /// Shows what a synchronized update held back, if its time is over.
+    pub fn flush_sync(&mut self, now: Moment) -> Fed {
+        if self.sync_deadline.is_none_or(|deadline| deadline > now) {
+            return Fed::default();
+        }
+        self.feed(now, &[])
+    }
+
+    /// Runs `parse` contained, then collects what came of it.
+    fn work(&mut self, now: Moment, parse: impl FnOnce(&mut Self)) -> Fed {
+        self.policy.touched = false;
+        if let Err(message) = contain(|| {
+            parse(self);
+            self.count_scrolled();
+        }) {
+            self.die(message);
+        }
+        let flag = self.parser.sync_timeout();
+        if !flag.pending {
+            self.sync_deadline = None;
+        } else if flag.begun != self.sync_begun {
+            self.sync_deadline = Some(now + SYNC_TIMEOUT);
+        }
+        self.sync_begun = flag.begun;
+
+        let mut told = self.outbox.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reply = std::mem::take(&mut told.reply).into_bytes();
+        reply.append(&mut std::mem::take(&mut self.policy.reply).into_bytes());
+        if reply.len() > MAX_REPLY {
+            self.policy.blocked.reply_bytes += reply.len() as u64;
+            reply.clear();
+        }
+        let mut events = std::mem::take(&mut self.policy.events);
+        if std::mem::take(&mut told.bell) {
+            events.push(ScreenEvent::Bell);
+        }
+        Fed { reply, changed: self.policy.touched, events }
+    }
+
+    /// Counts the lines that went into the history, by the bookmark on the line that was the newest there.
+    fn count_scrolled(&mut self) {
+        let alternate = self.is_alternate();
+        if alternate != self.was_alternate {
+            self.was_alternate = alternate;
+            self.epoch += 1;
+        }
+        if alternate {
+            return;
+        }
+        let history = self.term.history_size() as i32;
+        if std::mem::take(&mut self.stale) {
+            for line in -history..self.term.screen_lines() as i32 {
+                let row = &mut self.term.grid_mut()[Line(line)];
+                row[..].iter_mut().for_each(|cell| cell.flags.remove(BOOKMARK));
+            }
+            self.renumber(history);
+        } else if self.bookmarked {
+            let found = (1..=history).find(|n| self.term.grid()[Line(-n)][Column(0)].flags.contains(BOOKMARK));
+            match found {
+                Some(1) => return,
+                Some(n) => {
+                    self.term.grid_mut()[Line(-n)][Column(0)].flags.remove(BOOKMARK);
+                    self.first_line += n as u64 - 1;
+                }
+                // Cleared, or more lines came at once than the history holds: no old number is valid any more.
+                None => self.renumber(history),
+            }
+        } else if history as usize >= self.history_limit && history > 0 {
+            self.renumber(history);
+        } else {
+            self.first_line += history as u64;
+        }
+        self.set_bookmark();
+        if self.first_line - self.policy.window_start > (self.history_limit + self.term.screen_lines()) as u64 {
+            self.policy.window_start = self.first_line;
+            self.policy.marked_cells = 0;
+            self.policy.links = 0;
+            self.policy.link_bytes = 0;
+        }
+    }
+
+    fn renumber(&mut self, history: i32) {
+        self.first_line += history as u64 + self.term.screen_lines() as u64;
+        self.epoch += 1;
+    }
+
+    fn set_bookmark(&mut self) {
+        self.bookmarked = self.term.history_size() > 0;
+        if self.bookmarked {
+            self.term.grid_mut()[Line(-1)][Column(0)].flags.insert(BOOKMARK);
+        }
+    }
+
+    fn clear_bookmark(&mut self) {
+        if self.bookmarked && !self.is_alternate() && self.term.history_size() > 0 {
+            self.term.grid_mut()[Line(-1)][Column(0)].flags.remove(BOOKMARK);
+            self.bookmarked = false;
+        }
+    }
+
+    /// Ends this screen: a fresh emulator shows the last text and why there is no more.
+    fn die(&mut self, message: String) {
+        let last = contain(|| self.text()).unwrap_or_default();
+        let size = contain(|| self.size()).unwrap_or_default();
+        self.outbox = Outbox::default();
+        self.term = new_emulator(clamp(size), self.history_limit, &self.outbox);
+        self.parser = Processor::new();
+        self.guard = Guard::default();
+        self.bookmarked = false;
+        self.epoch += 1;
+        let text = format!("{}\r\n[the terminal emulation failed: {message}]", last.replace('\n', "\r\n"));
+        let mut quiet = Policy::default();
+        let _ =
+            contain(|| self.parser.advance(&mut Watched { term: &mut self.term, policy: &mut quiet }, text.as_bytes()));
+        self.policy.touched = true;
+        self.policy.events.push(ScreenEvent::Died(message.clone()));
+        self.dead = Some(message);
+    }
+
+    /// Why this screen takes no more output, if so.
+    #[must_use]
+    pub fn dead(&self) -> Option<&str> {
+        self.dead.as_deref()
+    }
+
+    /// Gives the screen another size, at least 2 columns (a wide character needs them) and 1 row. Text is wrapped
+    /// anew; when scrolled back, the line on top stays on top.
+    pub fn resize(&mut self, size: Size) {
+        let size = clamp(size);
+        if size == self.size() {
+            return;
+        }
+        if let Err(message) = contain(|| self.resize_now(size)) {
+            self.die(message);
+        }
+    }
+
+    fn resize_now(&mut self, size: Size) {
+        let narrower_or_wider = size.cols != self.size().cols;
+        let rows_before = self.term.history_size();
+        self.clear_bookmark();
+        // The emulator loses the reader's place when lines above are joined: a bookmark travels with the text.
+        let offset = self.scroll_offset();
+        let reading = offset > 0 && !self.is_alternate();
+        if reading {
+            self.term.grid_mut()[Line(-(offset as i32))][Column(0)].flags.insert(BOOKMARK);
+        }
+        self.term.resize(Extent(size));
+        if reading {
+            let (top, bottom) = (-(self.term.history_size() as i32), self.term.screen_lines() as i32);
+            let found = (top..bottom).find_map(|line| {
+                let row = &mut self.term.grid_mut()[Line(line)];
+                let col = row[..].iter().position(|cell| cell.flags.contains(BOOKMARK))?;
+                row[Column(col)].flags.remove(BOOKMARK);
+                Some(line)
+            });
+            if let Some(line) = found {
+                self.scroll_to(line.min(0).unsigned_abs() as usize);
+            }
+        }
+        let history = self.term.history_size();
+        if narrower_or_wider {
+            self.renumber(history as i32);
+        } else if !self.is_alternate() {
+            self.first_line = (self.first_line + history as u64).saturating_sub(rows_before as u64);
+        }
+        if self.is_alternate() {
+            // The main screen was wrapped anew out of sight: its bookmark may be anywhere now.
+            self.stale |= self.bookmarked;
+            self.bookmarked = false;
+            self.epoch += 1;
+        } else {
+            self.set_bookmark();
+        }
+    }
+
+    /// Size in cells.
+    #[must_use]
+    pub fn size(&self) -> Size {
+        Size { rows: self.term.screen_lines() as u16, cols: self.term.columns() as u16 }
+    }
+
+    /// Scrolls by `lines`, back when positive. True if that moved anything.
+    pub fn scroll(&mut self, lines: i32) -> bool {
+        let before = self.scroll_offset();
+        let wanted = before as i64 + i64::from(lines);
+        self.scroll_to(wanted.max(0) as usize);
+        before != self.scroll_offset()
+    }
+
+    /// Scrolls so that `offset` lines of the history are in sight, as far as there are that many.
+    pub fn scroll_to(&mut self, offset: usize) {
+        let delta = offset.min(self.history_len()) as i32 - self.scroll_offset() as i32;
+        self.term.scroll_display(Scroll::Delta(delta));
+    }
+
+    /// Scrolls to where the program draws.
+    pub fn scroll_to_bottom(&mut self) {
+        self.term.scroll_display(Scroll::Bottom);
+    }
+
+    /// Lines scrolled back; 0 = at the bottom. Output moves it so that what is read stays in place.
+    #[must_use]
+    pub fn scroll_offset(&self) -> usize {
+        self.term.grid().display_offset()
+    }
+
+    /// Lines in the history; none on the alternate screen.
+    #[must_use]
+    pub fn history_len(&self) -> usize {
+        self.term.history_size()
+    }
+
+    /// Number of the line in row 0 of the live screen, see [`super::Pos`].
+    #[must_use]
+    pub fn first_line(&self) -> u64 {
+        self.first_line
+    }
+
+    /// Grows when line numbers lose their meaning: after a reflow, a cleared history, a change of screen.
+    #[must_use]
+    pub fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    /// Changes how many lines the history keeps; the oldest go first.
+    pub fn set_history_limit(&mut self, lines: usize) {
+        if lines == self.history_limit {
+            return;
+        }
+        self.history_limit = lines;
+        // The bookmark is on the newest line: only a limit of nothing takes it away.
+        if lines == 0 {
+            self.bookmarked = false;
+        }
+        self.term.set_options(config(lines));
+    }
+
+    /// How many lines the history may keep.
+    #[must_use]
+    pub fn history_limit(&self) -> usize {
+        self.history_limit
+    }
+
+    /// Memory that this screen takes, in bytes, estimated from above.
+    #[must_use]
+    pub fn memory_bytes(&self) -> usize {
+        // A cell that carries a mark owns an allocation for it; sizes measured on 64 bits.
+        const MARKED_CELL: usize = 192;
+        const LINK: usize = 160;
+        let grid = self.term.grid();
+        let row = grid.columns() * size_of::<emulator::Cell>() + 48;
+        // The emulator makes its history a thousand rows at a time.
+        let rows = self.term.history_size().next_multiple_of(1000) + 2 * grid.screen_lines();
+        let marked = (2 * self.policy.marked_cells).min(rows * grid.columns());
+        rows * row
+            + marked * MARKED_CELL
+            + 2 * (self.policy.links * LINK + self.policy.link_bytes)
+            + self.parser.sync_bytes_count()
+    }
+
+    fn is_alternate(&self) -> bool {
+        self.term.mode().contains(TermMode::ALT_SCREEN)
+    }
+
+    /// What the program switched on.
+    #[must_use]
+    pub fn modes(&self) -> Modes {
+        let mode = *self.term.mode();
+        let on = |flag| mode.contains(flag);
+        Modes {
+            app_cursor: on(TermMode::APP_CURSOR),
+            app_keypad: on(TermMode::APP_KEYPAD),
+            bracketed_paste: on(TermMode::BRACKETED_PASTE),
+            focus_events: on(TermMode::FOCUS_IN_OUT),
+            alternate_screen: on(TermMode::ALT_SCREEN),
+            alternate_scroll: on(TermMode::ALTERNATE_SCROLL),
+            newline: on(TermMode::LINE_FEED_NEW_LINE),
+            mouse: if on(TermMode::MOUSE_MOTION) {
+                MouseTracking::Motion
+            } else if on(TermMode::MOUSE_DRAG) {
+                MouseTracking::Drag
+            } else if on(TermMode::MOUSE_REPORT_CLICK) {
+                MouseTracking::Click
+            } else {
+                MouseTracking::Off
+            },
+            mouse_encoding: if on(TermMode::SGR_MOUSE) {
+                MouseEncoding::Sgr
+            } else if on(TermMode::UTF8_MOUSE) {
+                MouseEncoding::Utf8
+            } else {
+                MouseEncoding::Legacy
+            },
+            kitty: self.policy.kitty.current(on(TermMode::ALT_SCREEN)),
+            modify_other_keys: self.policy.modify_other_keys,
+        }
+    }
+
+    /// The cursor on the live screen; `None` while the program hides it.
+    #[must_use]
+    pub fn cursor(&self) -> Option<Cursor> {
+        use emulator::CursorShape as Shape;
+        if !self.term.mode().contains(TermMode::SHOW_CURSOR) || self.dead.is_some() {
+            return None;
+        }
+        let style = self.term.cursor_style();
+        let shape = match style.shape {
+            Shape::Hidden => return None,
+            Shape::Block | Shape::HollowBlock => CursorShape::Block,
+            Shape::Underline => CursorShape::Underline,
+            Shape::Beam => CursorShape::Bar,
+        };
+        let point = self.term.grid().cursor.point;
+        Some(Cursor { row: point.line.0 as u16, col: point.column.0 as u16, shape, blinking: style.blinking })
+    }
+
+    /// The title that the program gave, fit to be shown; empty without one.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        &self.policy.title
+    }
+
+    /// What was not let through so far.
+    #[must_use]
+    pub fn blocked(&self) -> Blocked {
+        let guard = self.guard.blocked();
+        let own = self.policy.blocked;
+        Blocked { marks: own.marks, reply_bytes: own.reply_bytes, links: own.links + guard.links, ..guard }
+    }
+
+    /// Tells the colours of the outer terminal, for programs that ask (OSC 4, 10, 11). Without, they get no answer.
+    pub fn set_theme(&mut self, foreground: (u8, u8, u8), background: (u8, u8, u8)) {
+        self.policy.theme = Some([foreground, background]);
+    }
+
+    /// What is to be drawn, at the place scrolled to.
+    #[must_use]
+    pub fn view(&self) -> View<'_> {
+        View::new(self, self.scroll_offset())
+    }
+
+    /// What is to be drawn with `offset` lines of the history in sight.
+    #[must_use]
+    pub fn view_at(&self, offset: usize) -> View<'_> {
+        View::new(self, offset)
+    }
+}
+
+fn clamp(size: Size) -> Size {
+    Size { rows: size.rows.clamp(1, MAX_SIZE.rows), cols: size.cols.clamp(2, MAX_SIZE.cols) }
+}
+
+fn config(history_lines: usize) -> Config {
+    Config { scrolling_history: history_lines, kitty_keyboard: false, ..Config::default() }
+}
+
+fn new_emulator(size: Size, history_lines: usize, outbox: &Outbox) -> Emulator {
+    Term::new(config(history_lines), &Extent(size), outbox.clone())
+}
