@@ -1,6 +1,6 @@
 //! The terminal engine: what a program writes and what a person types.
 
-#[path = "term/support.rs"]
-mod support;
 #[path = "term/screens.rs"]
 mod screens;
+#[path = "term/support.rs"]
+mod support;

@@ -3,7 +3,7 @@
 //! Geometry is decided in `app::layout` (the mouse needs it too): rectangles here are final.
 
 use crate::domain::{Moment, Phase, SessionId, Size, TurnStatus, VerdictKind};
-use crate::term::Screen;
+use crate::term::{Screen, Selection};
 
 /// A rectangle in cells of the client's screen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -219,6 +219,10 @@ pub enum PaneContent<'a> {
         session: SessionId,
         /// Its cells.
         screen: &'a Screen,
+        /// Lines that this client has scrolled back; 0 = at the bottom.
+        offset: usize,
+        /// What this client has marked.
+        selection: Option<Selection>,
         /// Ended or lost: drawn dim.
         dim: bool,
         /// The cursor in copy mode, in cells of the pane.

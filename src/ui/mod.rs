@@ -39,6 +39,7 @@ pub use colour::ColourDepth;
 pub use style::{Style, Theme};
 
 use crate::app::view_model::{Area, Mode, Overlay, ViewModel};
+use crate::term::CursorShape;
 use borders::{Borders, Weight};
 use canvas::Canvas;
 use ratatui::Frame;
@@ -49,7 +50,7 @@ use ratatui::layout::{Position, Rect};
 pub fn draw(frame: &mut Frame<'_>, vm: &ViewModel<'_>, style: &Style) {
     paint(frame.buffer_mut(), vm, style);
     if let Some(at) = cursor(frame.area(), vm, style) {
-        frame.set_cursor_position(at);
+        frame.set_cursor_position(Position::new(at.x, at.y));
     }
 }
 
@@ -58,15 +59,23 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
     buf.reset();
     let screen = buf.area;
     let mut canvas = Canvas::new(buf, style);
-    lines(&mut canvas, vm);
-    sidebar::draw(&mut canvas, &vm.sidebar, vm.now);
-    tabs::draw(&mut canvas, &vm.tabs, vm.tabs_area);
+    let over_panes = covers(vm);
+    lines(&mut canvas, vm, !over_panes);
     pane::draw(&mut canvas, &vm.panes, vm.now);
     if let Some(welcome) = &vm.welcome
         && vm.panes.is_empty()
     {
         welcome::draw(&mut canvas, welcome, inside(rect(vm.panes_area)));
     }
+    tabs::draw(&mut canvas, &vm.tabs, vm.tabs_area);
+    if over_panes {
+        let area = rect(vm.sidebar.area);
+        canvas.clear(area, style.ink.text);
+        let mut border = Borders::new(screen);
+        border.rect(area, weight(vm.sidebar.focused), style.mono);
+        border.draw(&mut canvas);
+    }
+    sidebar::draw(&mut canvas, &vm.sidebar, vm.now);
     status_bar::draw(&mut canvas, vm.mode, &vm.status);
     let overlaid = vm.overlay.as_ref().is_some_and(|overlay| !matches!(overlay, Overlay::WhichKey(_)));
     if !overlaid {
@@ -107,47 +116,66 @@ fn over(canvas: &mut Canvas<'_>, overlay: &Overlay, vm: &ViewModel<'_>) {
     }
 }
 
+/// The outer terminal's cursor.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cursor {
+    /// Column on the screen, from 0.
+    pub x: u16,
+    /// Line on the screen, from 0.
+    pub y: u16,
+    /// Its shape, for DECSCUSR.
+    pub shape: CursorShape,
+    /// Whether it blinks.
+    pub blinking: bool,
+}
+
 /// Where the outer terminal's cursor belongs, if anywhere: in an input, in copy mode, or where the focused pane's
 /// program shows it.
 #[must_use]
-pub fn cursor(screen: Rect, vm: &ViewModel<'_>, style: &Style) -> Option<Position> {
+pub fn cursor(screen: Rect, vm: &ViewModel<'_>, style: &Style) -> Option<Cursor> {
     // Measuring only: nothing is drawn into it.
     let mut none = Buffer::empty(Rect::ZERO);
     let canvas = Canvas::measuring(&mut none, style, screen);
+    let input = |(x, y)| Cursor { x, y, shape: CursorShape::Bar, blinking: false };
     let at = match &vm.overlay {
-        Some(Overlay::Palette { rows, cursor, .. }) => palette::cursor(screen, rows.len(), *cursor),
-        Some(Overlay::Prompt { cursor, .. }) => prompt::cursor(screen, *cursor),
-        Some(Overlay::Form { fields, selected, .. }) => form::cursor(&canvas, fields, *selected),
+        Some(Overlay::Palette { rows, cursor, .. }) => palette::cursor(screen, rows.len(), *cursor).map(input),
+        Some(Overlay::Prompt { cursor, .. }) => prompt::cursor(screen, *cursor).map(input),
+        Some(Overlay::Form { fields, selected, .. }) => form::cursor(&canvas, fields, *selected).map(input),
         Some(_) => None,
         None => match vm.mode {
             Mode::Pane | Mode::Copy => vm.panes.iter().find(|pane| pane.focused).and_then(terminal::cursor),
-            Mode::Nav => sidebar::cursor(&canvas, &vm.sidebar),
+            Mode::Nav => sidebar::cursor(&canvas, &vm.sidebar).map(input),
             Mode::Leader | Mode::Overlay => None,
         },
     };
-    at.map(|(x, y)| Position { x, y }).filter(|at| screen.contains(*at))
+    at.filter(|at| screen.contains(Position::new(at.x, at.y)))
+}
+
+/// Whether the sidebar lies over panes instead of beside them, as it does on narrow screens while it has the keys.
+fn covers(vm: &ViewModel<'_>) -> bool {
+    let sidebar = rect(vm.sidebar.area);
+    vm.panes.iter().any(|pane| sidebar.intersection(rect(pane.area)).width > 1)
+}
+
+fn weight(focused: bool) -> Weight {
+    if focused { Weight::Focused } else { Weight::Normal }
 }
 
 /// All border lines, the focused one last so that its colour wins where lines are shared.
-fn lines(canvas: &mut Canvas<'_>, vm: &ViewModel<'_>) {
+fn lines(canvas: &mut Canvas<'_>, vm: &ViewModel<'_>, with_sidebar: bool) {
     let heavy = canvas.style.mono;
     let mut borders = Borders::new(canvas.screen());
     let nav = vm.sidebar.focused;
-    let sidebar = rect(vm.sidebar.area);
-    if !nav {
-        borders.rect(sidebar, Weight::Normal, heavy);
-    }
-    for pane in vm.panes.iter().filter(|pane| !pane.focused || nav) {
-        borders.rect(rect(pane.area), Weight::Normal, heavy);
-    }
-    for pane in vm.panes.iter().filter(|pane| pane.focused && !nav) {
-        borders.rect(rect(pane.area), Weight::Focused, heavy);
-    }
-    if nav {
-        borders.rect(sidebar, Weight::Focused, heavy);
-    }
+    let mut rects: Vec<(Rect, bool)> = vm.panes.iter().map(|pane| (rect(pane.area), pane.focused && !nav)).collect();
     if vm.panes.is_empty() {
-        borders.rect(rect(vm.panes_area), Weight::Normal, heavy);
+        rects.push((rect(vm.panes_area), false));
+    }
+    if with_sidebar {
+        rects.push((rect(vm.sidebar.area), nav));
+    }
+    rects.sort_by_key(|(_, focused)| *focused);
+    for (area, focused) in rects {
+        borders.rect(area, weight(focused), heavy);
     }
     borders.draw(canvas);
 }

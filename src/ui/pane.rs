@@ -28,7 +28,10 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], now: Moment) {
 fn content(canvas: &mut Canvas<'_>, pane: &Pane<'_>, now: Moment) {
     let inner = rect(pane.inner);
     match &pane.content {
-        PaneContent::Terminal { screen, dim, .. } => terminal::draw(canvas, screen, inner, *dim),
+        PaneContent::Terminal { screen, offset, selection, dim, .. } => {
+            let view = screen.view_at(*offset).with_selection(selection.as_ref());
+            terminal::draw(canvas, &view, inner, *dim);
+        }
         PaneContent::Waiting(text) => {
             let line = inner.intersection(canvas.screen());
             if line.area() > 0 {
@@ -114,7 +117,7 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
     if inner.area() == 0 {
         return;
     }
-    let cursor = terminal::cursor(pane).map(|(_, y)| y);
+    let cursor = terminal::cursor(pane).map(|cursor| cursor.y);
     let line = if cursor == Some(inner.bottom() - 1) { inner.y } else { inner.bottom() - 1 };
     canvas.clear(Rect::new(inner.x, line, inner.width, 1), ink.add_modifier(Modifier::REVERSED));
     canvas.fit(inner.x, line, inner.width, &text, ink.add_modifier(Modifier::REVERSED));

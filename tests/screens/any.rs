@@ -1,0 +1,1 @@
+//! Any view model at any size.
