@@ -4,7 +4,7 @@ use super::canvas::Canvas;
 use super::popup::{self, Parts};
 use super::text;
 use crate::domain::VerdictKind;
-use ratatui::style::Style as Ink;
+use ratatui::style::{Modifier, Style as Ink};
 
 /// The verdict in a word, its reason in a sentence, then the facts.
 pub(super) fn draw(
@@ -40,7 +40,7 @@ fn lines(
     let indent = canvas.width(word) + 2;
     for (i, part) in text::wrap(reason, width.saturating_sub(indent), unicode).into_iter().enumerate() {
         let head = if i == 0 { format!("{word}  ") } else { " ".repeat(usize::from(indent)) };
-        lines.push(vec![(head, look), (part, ink.strong)]);
+        lines.push(vec![(head, look.add_modifier(Modifier::BOLD)), (part, ink.strong)]);
     }
     if !facts.is_empty() {
         lines.push(Vec::new());

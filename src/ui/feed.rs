@@ -95,7 +95,6 @@ fn draw_line(canvas: &mut Canvas<'_>, line: &FeedLine, at: Rect, now: Moment) {
 
 fn select(canvas: &mut Canvas<'_>, line: Rect, selected: bool) {
     if selected {
-        let ink = canvas.ink().selected;
-        canvas.tint(line, Ink { fg: None, ..ink }.remove_modifier(Modifier::DIM));
+        super::popup::select(canvas, line);
     }
 }

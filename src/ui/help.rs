@@ -10,7 +10,10 @@ use ratatui::style::Modifier;
 pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, String)>)], scroll: usize) {
     let screen = canvas.screen();
     let room = popup::free(screen);
-    let blocks: Vec<Vec<Parts>> = sections.iter().map(|section| block(canvas, section, 44)).collect();
+    // One column of keys for all sections.
+    let all_keys = sections.iter().flat_map(|(_, rows)| rows).map(|(key, _)| canvas.width(key));
+    let keys = all_keys.max().unwrap_or(0);
+    let blocks: Vec<Vec<Parts>> = sections.iter().map(|section| block(canvas, section, keys.min(22), 44)).collect();
     let total: usize = blocks.iter().map(|b| b.len() + 1).sum::<usize>().saturating_sub(1);
     let accent = canvas.ink().accent;
     if total > usize::from(room.height.saturating_sub(2)) && room.width >= 100 {
@@ -46,15 +49,14 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, St
         if !lines.is_empty() {
             lines.push(Vec::new());
         }
-        lines.extend(block(canvas, section, inner.width));
+        lines.extend(block(canvas, section, keys.min(inner.width / 2), inner.width));
     }
     popup::scrolled(canvas, outer, inner, &lines, scroll);
 }
 
 /// A section as lines; what a key does is wrapped below itself.
-fn block(canvas: &Canvas<'_>, (title, rows): &(String, Vec<(String, String)>), width: u16) -> Vec<Parts> {
+fn block(canvas: &Canvas<'_>, (title, rows): &(String, Vec<(String, String)>), keys: u16, width: u16) -> Vec<Parts> {
     let ink = canvas.ink();
-    let keys = rows.iter().map(|(key, _)| canvas.width(key)).max().unwrap_or(0).min(width / 2);
     let mut lines = vec![vec![(title.clone(), ink.accent.add_modifier(Modifier::BOLD))]];
     for (key, what) in rows {
         let room = width.saturating_sub(keys + 3);

@@ -45,6 +45,7 @@ use canvas::Canvas;
 use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
+use ratatui::style::{Color, Modifier};
 
 /// Draws the whole screen and places the cursor where there is one to show.
 pub fn draw(frame: &mut Frame<'_>, vm: &ViewModel<'_>, style: &Style) {
@@ -78,15 +79,29 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
     sidebar::draw(&mut canvas, &vm.sidebar, vm.now);
     status_bar::draw(&mut canvas, vm.mode, &vm.status);
     let overlaid = vm.overlay.as_ref().is_some_and(|overlay| !matches!(overlay, Overlay::WhichKey(_)));
-    if !overlaid {
-        notice::draw(&mut canvas, &vm.notices, cursor(screen, vm, style).map(|at| (at.x, at.y)));
+    if overlaid {
+        recede(&mut canvas);
     }
     if let Some(overlay) = &vm.overlay {
         over(&mut canvas, overlay, vm);
     }
-    if overlaid {
-        // A message that answers what was done in an overlay must be seen over it.
-        notice::draw(&mut canvas, &vm.notices, cursor(screen, vm, style).map(|at| (at.x, at.y)));
+    // Last: a message that answers what was done in an overlay must be seen over it.
+    let at = cursor(screen, vm, style).map(|at| (at.x, at.y));
+    notice::draw(&mut canvas, &vm.notices, rect(vm.panes_area), at);
+}
+
+/// What lies behind an overlay steps back: still readable, but without colours that compete.
+fn recede(canvas: &mut Canvas<'_>) {
+    let dim = canvas.ink().dim;
+    let status = canvas.screen().bottom().saturating_sub(1);
+    for y in canvas.screen().y..status {
+        for x in canvas.screen().x..canvas.screen().right() {
+            let cell = &mut canvas.buf[(x, y)];
+            if cell.bg == Color::Reset && !cell.modifier.contains(Modifier::REVERSED) {
+                cell.modifier.remove(Modifier::BOLD);
+                cell.set_style(dim);
+            }
+        }
     }
 }
 

@@ -9,11 +9,12 @@ use ratatui::style::{Modifier, Style as Ink};
 /// Most messages shown at once; older ones give way.
 const SHOWN: usize = 3;
 /// Most lines of one message.
-const LINES: usize = 3;
+const LINES: usize = 4;
 
-/// Draws the newest messages.
-pub(super) fn draw(canvas: &mut Canvas<'_>, notices: &[Toast], cursor: Option<(u16, u16)>) {
-    let room = popup::free(canvas.screen());
+/// Draws the newest messages over the panes, or over the whole screen where panes have little room.
+pub(super) fn draw(canvas: &mut Canvas<'_>, notices: &[Toast], panes: Rect, cursor: Option<(u16, u16)>) {
+    let screen = popup::free(canvas.screen());
+    let room = if panes.width >= 44 { panes.intersection(screen) } else { screen };
     if room.width < 8 || room.height < 2 || notices.is_empty() {
         return;
     }
@@ -46,6 +47,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, notices: &[Toast], cursor: Option<(u
                 return;
             }
             canvas.clear(Rect::new(x, y, width, 1), base);
+            canvas.put(x, y, 1, canvas.glyph().active, Ink { bg: base.bg, ..*look }.add_modifier(base.add_modifier));
             if i == 0 {
                 canvas.put(
                     x + 1,
@@ -61,9 +63,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, notices: &[Toast], cursor: Option<(u
     }
 }
 
-/// Below the first line (tabs, titles); at the bottom where the cursor would be covered there.
+/// Below tabs and titles; further down or at the bottom where the cursor would be covered there.
 fn top(room: Rect, height: u16, cursor: Option<u16>) -> u16 {
-    let first = room.y + 1.min(room.height - height);
+    let first = room.y + 2.min(room.height - height);
     let last = room.bottom() - height;
     match cursor {
         Some(line) if line >= first && line < first + height => {

@@ -119,8 +119,10 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
     }
     let cursor = terminal::cursor(pane).map(|cursor| cursor.y);
     let line = if cursor == Some(inner.bottom() - 1) { inner.y } else { inner.bottom() - 1 };
-    canvas.clear(Rect::new(inner.x, line, inner.width, 1), ink.add_modifier(Modifier::REVERSED));
-    canvas.fit(inner.x, line, inner.width, &text, ink.add_modifier(Modifier::REVERSED));
+    let base = canvas.ink().toast.remove_modifier(Modifier::DIM);
+    let look = if canvas.style.mono { base } else { Ink { bg: base.bg, ..ink }.add_modifier(base.add_modifier) };
+    canvas.clear(Rect::new(inner.x, line, inner.width, 1), base);
+    canvas.fit(inner.x, line, inner.width, &text, look);
 }
 
 /// The widest free stretch of a border line.

@@ -9,7 +9,7 @@ use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style as Ink};
 
 /// Least columns left for a name before badges give way.
-const NAME: u16 = 8;
+const NAME: u16 = 7;
 
 /// Draws everything inside the border, and the words in it.
 pub(super) fn draw(canvas: &mut Canvas<'_>, sidebar: &Sidebar, now: Moment) {
@@ -25,6 +25,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sidebar: &Sidebar, now: Moment) {
             continue;
         }
         let selected = sidebar.selected == Some(i);
+        let whole = line;
+        // A blank before the border is calmer, where there is room for it.
+        let line = if line.width >= 24 { Rect { width: line.width - 1, ..line } } else { line };
         match row {
             SidebarRow::Group { title, folded, trouble } => {
                 group(canvas, line, sidebar.strip, title, *folded, trouble.as_deref());
@@ -35,7 +38,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sidebar: &Sidebar, now: Moment) {
             SidebarRow::Detail { .. } => {}
         }
         if selected {
-            mark_selected(canvas, line, sidebar.focused);
+            mark_selected(canvas, whole, sidebar.focused);
         }
     }
     if sidebar.rows.is_empty() && !sidebar.strip {
@@ -96,18 +99,10 @@ fn frame(canvas: &mut Canvas<'_>, sidebar: &Sidebar, outer: Rect) {
     }
 }
 
+/// Only while the sidebar has the keys: at other times the mark of the active environment says enough.
 fn mark_selected(canvas: &mut Canvas<'_>, line: Rect, focused: bool) {
-    let selected = canvas.ink().selected;
     if focused {
-        // Colours of badges stay; where selection is reversal, they must not make it uneven.
-        let ink = if canvas.ink().selected.add_modifier.contains(Modifier::REVERSED) {
-            selected.remove_modifier(Modifier::DIM)
-        } else {
-            Ink { fg: None, ..selected }.remove_modifier(Modifier::DIM)
-        };
-        canvas.tint(line, ink);
-    } else {
-        canvas.tint(line, Ink::new().add_modifier(Modifier::UNDERLINED));
+        super::popup::select(canvas, line);
     }
 }
 
