@@ -14,6 +14,10 @@ mod scene;
 
 use scene::*;
 
+fn inner_of(a: Area) -> Area {
+    area(a.x.saturating_add(1), a.y.saturating_add(1), a.width.saturating_sub(2), a.height.saturating_sub(2))
+}
+
 const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (120, 40)];
 
 fn drawn(vm: &ViewModel<'_>, style: &Style) -> Buffer {

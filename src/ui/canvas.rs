@@ -4,7 +4,7 @@ use super::style::{Glyphs, Roles, Style};
 use super::text;
 use ratatui::buffer::{Buffer, CellDiffOption, CellWidth};
 use ratatui::layout::Rect;
-use ratatui::style::Style as Ink;
+use ratatui::style::{Color, Modifier, Style as Ink};
 
 /// A buffer with a look. Nothing drawn through it can fall outside of the buffer.
 pub(super) struct Canvas<'a> {
@@ -55,10 +55,13 @@ impl<'a> Canvas<'a> {
             }
             let cell = &mut self.buf[(x + used, y)];
             cell.set_diff_option(CellDiffOption::None);
+            // Only the background of what was there shows through.
+            cell.modifier = Modifier::empty();
             cell.set_symbol(cluster).set_style(ink);
             for right in 1..width {
                 let cell = &mut self.buf[(x + used + right, y)];
                 cell.set_diff_option(CellDiffOption::None);
+                cell.modifier = Modifier::empty();
                 cell.set_symbol(" ").set_style(ink);
             }
             used += width;
@@ -97,6 +100,29 @@ impl<'a> Canvas<'a> {
         for y in area.y..area.bottom() {
             for x in area.x..area.right() {
                 self.buf[(x, y)].set_style(ink);
+            }
+        }
+    }
+
+    /// Marks a line as selected: by its background, or evenly reversed where there is none.
+    pub(super) fn select(&mut self, line: Rect) {
+        let selected = self.ink().selected;
+        let reversed = selected.add_modifier.contains(Modifier::REVERSED);
+        let line = line.intersection(self.buf.area);
+        for y in line.y..line.bottom() {
+            for x in line.x..line.right() {
+                let cell = &mut self.buf[(x, y)];
+                cell.modifier.remove(Modifier::DIM);
+                if reversed {
+                    // A reversed colour would become a patch of background.
+                    cell.fg = Color::Reset;
+                    cell.bg = Color::Reset;
+                    cell.modifier.insert(Modifier::REVERSED);
+                } else if let Some(bg) = selected.bg
+                    && cell.bg == Color::Reset
+                {
+                    cell.bg = bg;
+                }
             }
         }
     }

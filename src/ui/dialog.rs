@@ -17,79 +17,116 @@ pub(super) struct Dialog<'a> {
     pub(super) danger: Option<usize>,
 }
 
-/// Draws it in the middle. Choices are always in sight; text that has no room says how much is missing.
+/// How closely a dialog is set, from airy to dense.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Setting {
+    /// Headings and empty lines, in a frame.
+    Airy,
+    /// No empty lines, headings in the items' lines, in a frame.
+    Dense,
+    /// The same without a frame, over the whole screen.
+    Bare,
+}
+
+/// Draws it in the middle, set as closely as the screen demands. Choices are always in sight; should text still have
+/// no room, the dialog says so.
 pub(super) fn draw(canvas: &mut Canvas<'_>, dialog: &Dialog<'_>) {
     let screen = canvas.screen();
-    let width = popup::centred(screen, 64, 5).width;
-    let room = popup::inner(Rect::new(0, 0, width, 100)).width;
-    let lines = body(canvas, dialog, room);
-    let rows = choice_rows(canvas, dialog.choices, room);
-    let wanted = lines.len() + usize::from(!lines.is_empty()) + rows.len();
-    let height = u16::try_from(wanted).unwrap_or(u16::MAX).saturating_add(2);
-    let outer = popup::centred(screen, 64, height);
     let look = if dialog.danger.is_some() { canvas.ink().danger } else { canvas.ink().accent };
-    let inner = popup::open(canvas, outer, dialog.title, look);
-    if inner.area() == 0 {
-        return;
+    let width = popup::centred(screen, 64, 5).width;
+    let framed = popup::inner(Rect::new(0, 0, width, 100)).width;
+    let room = popup::free(screen).height.saturating_sub(2);
+    for setting in [Setting::Airy, Setting::Dense] {
+        let lines = body(canvas, dialog, framed, setting);
+        let rows = choice_rows(canvas, dialog.choices, framed);
+        let gap = usize::from(setting == Setting::Airy && !lines.is_empty());
+        let wanted = lines.len() + gap + rows.len();
+        if wanted <= usize::from(room) {
+            let outer = popup::centred(screen, 64, u16::try_from(wanted).unwrap_or(room).saturating_add(2));
+            let inner = popup::open(canvas, outer, dialog.title, look);
+            fill(canvas, dialog, inner, &lines, &rows);
+            return;
+        }
     }
-    let below = (rows.len() as u16).min(inner.height);
-    // The empty line goes first where lines are few.
-    let mut above = inner.height - below;
-    if usize::from(above) > lines.len() {
-        above -= 1;
-    }
+    let text = canvas.ink().text;
+    canvas.clear(screen, text);
+    let mut lines = vec![vec![(dialog.title.to_owned(), look.add_modifier(Modifier::BOLD))]];
+    lines.extend(body(canvas, dialog, screen.width, Setting::Bare));
+    let rows = choice_rows(canvas, dialog.choices, screen.width);
+    fill(canvas, dialog, screen, &lines, &rows);
+}
+
+fn fill(canvas: &mut Canvas<'_>, dialog: &Dialog<'_>, area: Rect, lines: &[Parts], rows: &[Vec<usize>]) {
+    let below = u16::try_from(rows.len()).unwrap_or(u16::MAX).min(area.height);
+    let above = area.height - below;
     let fits = lines.len() <= usize::from(above);
     let shown = if fits { lines.len() } else { usize::from(above).saturating_sub(1) };
-    for (line, y) in lines.iter().take(shown).zip(inner.y..) {
-        popup::parts(canvas, inner.x, y, inner.width, line);
+    for (line, y) in lines.iter().take(shown).zip(area.y..) {
+        popup::parts(canvas, area.x, y, area.width, line);
     }
     if !fits && above > 0 {
-        let ink = canvas.ink().dim;
-        let more = format!("{} {} more lines: enlarge the window", canvas.glyph().ellipsis, lines.len() - shown);
-        canvas.fit(inner.x, inner.y + above - 1, inner.width, &more, ink);
+        let ink = canvas.ink().warn;
+        let more = format!("{} more lines: enlarge the window", lines.len() - shown);
+        canvas.fit(area.x, area.y + above - 1, area.width, &more, ink);
     }
-    for (row, y) in rows.iter().zip(inner.bottom() - below..) {
-        let mut x = inner.x;
+    for (row, y) in rows.iter().zip(area.bottom() - below..) {
+        let mut x = area.x;
         for &i in row {
-            x += choice(canvas, dialog, i, x, y, inner.right().saturating_sub(x)) + 2;
+            x += choice(canvas, dialog, i, x, y, area.right().saturating_sub(x)) + 2;
         }
     }
 }
 
-fn body(canvas: &Canvas<'_>, dialog: &Dialog<'_>, width: u16) -> Vec<Parts> {
+fn body(canvas: &Canvas<'_>, dialog: &Dialog<'_>, width: u16, setting: Setting) -> Vec<Parts> {
     let (ink, glyph, unicode) = (canvas.ink(), canvas.glyph(), canvas.style.unicode);
+    let airy = setting == Setting::Airy;
     let mut lines: Vec<Parts> = Vec::new();
     for paragraph in dialog.text {
         lines.extend(text::wrap(paragraph, width, unicode).into_iter().map(|line| vec![(line, ink.text)]));
     }
+    let kept = if airy { "survives" } else { "kept" };
     for (title, sign, look, items) in
-        [("lost", glyph.lost, ink.danger, dialog.lost), ("survives", glyph.done, ink.ok, dialog.kept)]
+        [("lost", glyph.lost, ink.danger, dialog.lost), (kept, glyph.done, ink.ok, dialog.kept)]
     {
         if items.is_empty() {
             continue;
         }
-        if !lines.is_empty() {
+        if airy && !lines.is_empty() {
             lines.push(Vec::new());
         }
-        lines.push(vec![(title.to_owned(), look.add_modifier(Modifier::BOLD))]);
+        if airy {
+            lines.push(vec![(title.to_owned(), look.add_modifier(Modifier::BOLD))]);
+        }
         for item in items {
-            for (i, part) in text::wrap(item, width.saturating_sub(4), unicode).into_iter().enumerate() {
-                let sign = if i == 0 { sign } else { " " };
-                lines.push(vec![(format!("  {sign} "), look), (part, ink.text)]);
+            let head = if airy { format!("  {sign} ") } else { format!("{sign} {title} ") };
+            let indent = canvas.width(&head);
+            for (i, part) in text::wrap(item, width.saturating_sub(indent), unicode).into_iter().enumerate() {
+                let head = if i == 0 { head.clone() } else { " ".repeat(usize::from(indent)) };
+                lines.push(vec![(head, look), (part, ink.text)]);
             }
         }
     }
     lines
 }
 
-/// Which choices stand in which line: all in one, or one in each.
+/// Which choices stand in which line: as many in each as fit.
 fn choice_rows(canvas: &Canvas<'_>, choices: &[(String, String)], width: u16) -> Vec<Vec<usize>> {
-    let total: u32 = choices.iter().map(|c| u32::from(choice_width(canvas, c)) + 2).sum();
-    if total <= u32::from(width) + 2 && !choices.is_empty() {
-        vec![(0..choices.len()).collect()]
-    } else {
-        (0..choices.len()).map(|i| vec![i]).collect()
+    let mut rows: Vec<Vec<usize>> = Vec::new();
+    let mut used = 0;
+    for (i, choice) in choices.iter().enumerate() {
+        let needs = choice_width(canvas, choice);
+        match rows.last_mut() {
+            Some(row) if used + 2 + needs <= width => {
+                row.push(i);
+                used += 2 + needs;
+            }
+            _ => {
+                rows.push(vec![i]);
+                used = needs;
+            }
+        }
     }
+    rows
 }
 
 fn choice_width(canvas: &Canvas<'_>, (key, label): &(String, String)) -> u16 {

@@ -95,6 +95,6 @@ fn draw_line(canvas: &mut Canvas<'_>, line: &FeedLine, at: Rect, now: Moment) {
 
 fn select(canvas: &mut Canvas<'_>, line: Rect, selected: bool) {
     if selected {
-        super::popup::select(canvas, line);
+        canvas.select(line);
     }
 }

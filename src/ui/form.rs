@@ -53,7 +53,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, title: &str, fields: &[Field], selec
         let room = inner.right().saturating_sub(column);
         canvas.fit(column, y, room, value, if current { ink.strong } else { ink.text });
         if current {
-            popup::select(canvas, Rect::new(column.saturating_sub(1), y, room + 1, 1));
+            canvas.select(Rect::new(column.saturating_sub(1), y, room + 1, 1));
         }
     }
     if fields.len() > usize::from(list.height) {

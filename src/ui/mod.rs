@@ -62,7 +62,7 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
     let mut canvas = Canvas::new(buf, style);
     let over_panes = covers(vm);
     lines(&mut canvas, vm, !over_panes);
-    pane::draw(&mut canvas, &vm.panes, vm.now);
+    pane::draw(&mut canvas, &vm.panes, !vm.sidebar.focused, vm.now);
     if let Some(welcome) = &vm.welcome
         && vm.panes.is_empty()
     {

@@ -45,7 +45,7 @@ pub(super) fn draw(
         canvas.fit(list.x + 2, y, room, text, if *can { ink.text } else { ink.dim });
         if i == selected {
             canvas.put(list.x, y, list.width, canvas.glyph().running, ink.accent);
-            popup::select(canvas, Rect::new(list.x, y, list.width, 1));
+            canvas.select(Rect::new(list.x, y, list.width, 1));
         }
     }
     if rows.len() > usize::from(list.height) {

@@ -11,14 +11,15 @@ use ratatui::style::{Modifier, Style as Ink};
 const ON_HOST: &str = " HOST (not isolated) ";
 
 /// Draws the insides of all panes and the words in their borders. The lines themselves are drawn before.
-pub(super) fn draw(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], now: Moment) {
+/// `keys` = the focused pane has the keys, not the sidebar.
+pub(super) fn draw(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], keys: bool, now: Moment) {
     for pane in panes {
         content(canvas, pane, now);
     }
     // Columns taken in border lines, because the lower edge of one pane is the upper edge of another.
     let mut taken: Vec<(u16, u16, u16)> = Vec::new();
     for pane in panes {
-        title(canvas, pane, &mut taken);
+        title(canvas, pane, keys, &mut taken);
     }
     for pane in panes {
         banner(canvas, pane, &mut taken);
@@ -46,7 +47,7 @@ fn content(canvas: &mut Canvas<'_>, pane: &Pane<'_>, now: Moment) {
     }
 }
 
-fn title(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u16)>) {
+fn title(canvas: &mut Canvas<'_>, pane: &Pane<'_>, keys: bool, taken: &mut Vec<(u16, u16, u16)>) {
     let outer = rect(pane.area);
     if outer.width < 4 || outer.height < 2 {
         return;
@@ -57,12 +58,14 @@ fn title(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u1
     let start = x;
     if pane.on_host {
         // Drawn first, so that it is the last to be cut.
-        x += canvas.fit(x, y, end - x, ON_HOST, ink.alarm);
+        let words = if canvas.width(ON_HOST) <= end - x { ON_HOST } else { " HOST " };
+        x += canvas.fit(x, y, end - x, words, ink.alarm);
     }
-    let look = match (pane.focused, canvas.style.mono) {
-        (true, true) => ink.accent.add_modifier(Modifier::REVERSED),
-        (true, false) => ink.accent.add_modifier(Modifier::BOLD),
-        (false, _) => ink.dim,
+    let look = match (pane.focused, keys, canvas.style.mono) {
+        (true, true, true) => ink.accent.add_modifier(Modifier::REVERSED),
+        (true, true, false) => ink.accent.add_modifier(Modifier::BOLD),
+        (true, false, _) => ink.text,
+        (false, ..) => ink.dim,
     };
     let mut marks: Vec<(&str, Ink)> = pane.marks.iter().map(|mark| (mark.as_str(), ink.dim)).collect();
     if pane.synchronised {
@@ -120,7 +123,8 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
     let cursor = terminal::cursor(pane).map(|cursor| cursor.y);
     let line = if cursor == Some(inner.bottom() - 1) { inner.y } else { inner.bottom() - 1 };
     let base = canvas.ink().toast.remove_modifier(Modifier::DIM);
-    let look = if canvas.style.mono { base } else { Ink { bg: base.bg, ..ink }.add_modifier(base.add_modifier) };
+    let reversed = base.add_modifier.contains(Modifier::REVERSED);
+    let look = if reversed { base } else { Ink { bg: base.bg, ..ink }.add_modifier(base.add_modifier) };
     canvas.clear(Rect::new(inner.x, line, inner.width, 1), base);
     canvas.fit(inner.x, line, inner.width, &text, look);
 }

@@ -90,12 +90,6 @@ pub(super) fn first_row(selected: usize, wanted: usize, rows: usize, height: usi
     wanted.max(least).min(selected).min(last)
 }
 
-/// Lays the selection over a line.
-pub(super) fn select(canvas: &mut Canvas<'_>, line: Rect) {
-    let ink = canvas.ink().selected.remove_modifier(Modifier::DIM);
-    canvas.tint(line, Ink { fg: None, ..ink });
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

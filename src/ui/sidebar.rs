@@ -102,7 +102,7 @@ fn frame(canvas: &mut Canvas<'_>, sidebar: &Sidebar, outer: Rect) {
 /// Only while the sidebar has the keys: at other times the mark of the active environment says enough.
 fn mark_selected(canvas: &mut Canvas<'_>, line: Rect, focused: bool) {
     if focused {
-        super::popup::select(canvas, line);
+        canvas.select(line);
     }
 }
 

@@ -70,21 +70,8 @@ fn label(canvas: &Canvas<'_>, tab: &Tab, room: u16) -> Vec<(String, Ink)> {
     } else {
         ink.dim
     };
-    let mut title = String::new();
-    let mut used = 0;
     let max = TITLE.min(room.saturating_sub(12).max(4));
-    if canvas.width(&tab.title) > max {
-        for (cluster, width) in super::text::clusters(&tab.title, canvas.style.unicode) {
-            if used + width >= max {
-                break;
-            }
-            title.push_str(cluster);
-            used += width;
-        }
-        title.push_str(glyph.ellipsis);
-    } else {
-        title.push_str(&tab.title);
-    }
+    let title = super::text::cut(&tab.title, max, canvas.style.unicode, glyph.ellipsis);
     let star = if tab.current { "*" } else { "" };
     let mut parts = vec![(format!(" {}:{title}{star}", tab.number), base)];
     let mut add = |text: String, look: Ink| {

@@ -17,9 +17,35 @@ pub(super) fn clusters(line: &str, unicode: bool) -> impl Iterator<Item = (&str,
         if !unicode {
             return cluster.chars().next().map(|c| (ascii(c), 1));
         }
+        let cluster = plain(cluster);
         let width = cluster.cell_width();
-        (width > 0).then_some((cluster, width))
+        matches!(width, 1 | 2).then_some((cluster, width))
     })
+}
+
+/// The part of a cluster on whose width all terminals agree: without what joins, colours or repaints emoji, which
+/// some show as one sign and others as several. Empty where nothing is left.
+fn plain(cluster: &str) -> &str {
+    let mut chars = cluster.char_indices();
+    let Some((_, base)) = chars.next() else { return "" };
+    if is_regional(base) {
+        // A pair is a flag of two columns, or two signs of one; alone it is one or the other.
+        let pair = cluster.chars().count() == 2 && cluster.chars().all(is_regional);
+        return if pair { cluster } else { "" };
+    }
+    let end = chars.find(|(_, c)| is_doubtful(*c)).map_or(cluster.len(), |(at, _)| at);
+    let part = &cluster[..end];
+    if part.cell_width() > 2 { &cluster[..base.len_utf8()] } else { part }
+}
+
+fn is_regional(c: char) -> bool {
+    matches!(c, '\u{1f1e6}'..='\u{1f1ff}')
+}
+
+/// Joiners, variation selectors, skin tones, tags, and half-width sound marks (no width to some, one column to others).
+fn is_doubtful(c: char) -> bool {
+    matches!(c, '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' | '\u{1f3fb}'..='\u{1f3ff}'
+        | '\u{e0000}'..='\u{e0fff}' | '\u{ff9e}' | '\u{ff9f}')
 }
 
 /// Marks that reorder what follows: text of a sandbox could disguise itself or shift our own.
@@ -37,6 +63,25 @@ pub(super) fn width(line: &str, unicode: bool) -> u16 {
         return u16::try_from(printable).unwrap_or(WIDEST).min(WIDEST);
     }
     clusters(line, unicode).fold(0, |sum, (_, width)| u16::saturating_add(sum, width)).min(WIDEST)
+}
+
+/// The text within so many columns; where it is longer it ends in the ellipsis, at the edge of a cluster.
+pub(super) fn cut(line: &str, columns: u16, unicode: bool, ellipsis: &str) -> String {
+    let long = width(line, unicode) > columns;
+    let room = if long { columns.saturating_sub(1) } else { columns };
+    let mut out = String::new();
+    let mut used = 0;
+    for (cluster, width) in clusters(line, unicode) {
+        if used + width > room {
+            break;
+        }
+        out.push_str(cluster);
+        used += width;
+    }
+    if long && columns > 0 {
+        out.push_str(ellipsis);
+    }
+    out
 }
 
 /// The nearest ASCII sign.
@@ -135,11 +180,31 @@ mod tests {
     }
 
     #[test]
+    fn clusters_that_terminals_measure_differently_are_made_plain() {
+        let drawn = |line| clusters(line, true).map(|(c, w)| format!("{c}{w}")).collect::<Vec<_>>().join(" ");
+        assert_eq!(drawn("👩🏽\u{200d}💻"), "👩2");
+        assert_eq!(drawn("❤\u{fe0f}x"), "❤1 x1");
+        assert_eq!(drawn("🇩🇪🇫"), "🇩🇪2");
+        assert_eq!(drawn("語🏽"), "語2");
+        assert_eq!(drawn("e\u{301}"), "e\u{301}1");
+        assert_eq!(drawn("\u{301}"), "");
+    }
+
+    #[test]
     fn wrapping_keeps_every_word() {
         assert_eq!(wrap("one two three", 7, true), ["one two", "three"]);
         assert_eq!(wrap("abcdefgh", 3, true), ["abc", "def", "gh"]);
         assert_eq!(wrap("日本語", 3, true), ["日", "本", "語"]);
         assert_eq!(wrap("", 3, true), [""]);
+    }
+
+    #[test]
+    fn cutting_never_halves_a_cluster() {
+        assert_eq!(cut("日本語", 5, true, "…"), "日本…");
+        assert_eq!(cut("日本語", 4, true, "…"), "日…");
+        assert_eq!(cut("日本語", 6, true, "…"), "日本語");
+        assert_eq!(cut("e\u{301}e\u{301}e\u{301}", 2, true, "…"), "e\u{301}…");
+        assert_eq!(cut("abc", 0, true, "…"), "");
     }
 
     #[test]

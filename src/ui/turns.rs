@@ -50,7 +50,7 @@ pub(super) fn draw(
         };
         canvas.fit(x, y, end.saturating_sub(x), &row.text, look);
         if i == selected {
-            popup::select(canvas, Rect::new(inner.x, y, inner.width, 1));
+            canvas.select(Rect::new(inner.x, y, inner.width, 1));
         }
     }
     if rows.len() > usize::from(inner.height) {

@@ -14,7 +14,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, welcome: &Welcome, area: Rect) {
         return;
     }
     let width = area.width.saturating_sub(2).min(62).max(area.width.min(20));
-    let offers = offers(canvas, welcome);
+    let offers = offers(canvas, welcome, width);
     let found = found(canvas, welcome, width);
     let head = head(canvas, width);
     let height = usize::from(area.height);
@@ -68,7 +68,7 @@ fn found(canvas: &Canvas<'_>, welcome: &Welcome, width: u16) -> Vec<Parts> {
     lines
 }
 
-fn offers(canvas: &Canvas<'_>, welcome: &Welcome) -> Vec<Parts> {
+fn offers(canvas: &Canvas<'_>, welcome: &Welcome, width: u16) -> Vec<Parts> {
     let ink = canvas.ink();
     let keys = welcome.offers.iter().map(|(key, _)| canvas.width(key)).max().unwrap_or(0);
     let mut lines = Vec::new();
@@ -76,13 +76,17 @@ fn offers(canvas: &Canvas<'_>, welcome: &Welcome) -> Vec<Parts> {
         lines.push(vec![("start".to_owned(), ink.strong)]);
     }
     for (key, what) in &welcome.offers {
-        let pad = usize::from(keys.saturating_sub(canvas.width(key)) + 2);
-        lines.push(vec![
-            ("  ".to_owned(), ink.text),
-            (key.clone(), ink.accent.add_modifier(Modifier::BOLD)),
-            (" ".repeat(pad), ink.text),
-            (what.clone(), ink.text),
-        ]);
+        let room = width.saturating_sub(keys + 4);
+        for (i, part) in text::wrap(what, room, canvas.style.unicode).into_iter().enumerate() {
+            let key = if i == 0 { key.as_str() } else { "" };
+            let pad = usize::from(keys.saturating_sub(canvas.width(key)) + 2);
+            lines.push(vec![
+                ("  ".to_owned(), ink.text),
+                (key.to_owned(), ink.accent.add_modifier(Modifier::BOLD)),
+                (" ".repeat(pad), ink.text),
+                (part, ink.text),
+            ]);
+        }
     }
     lines
 }

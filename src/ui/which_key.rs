@@ -12,11 +12,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, keys: &[(String, String)]) {
     }
     let key_width = keys.iter().map(|(key, _)| canvas.width(key)).max().unwrap_or(0).min(12);
     let text_width = keys.iter().map(|(_, text)| canvas.width(text)).max().unwrap_or(0).min(28);
-    let column = (key_width + text_width + 4).min(room.width).max(1);
-    let columns = usize::from((room.width / column).max(1)).min(keys.len());
-    let rows = keys.len().div_ceil(columns).min(usize::from(room.height.saturating_sub(1).max(1)));
-    // As few columns as those rows need, spread over the width.
-    let columns = keys.len().div_ceil(rows).min(columns).max(1);
+    let natural = (key_width + text_width + 4).min(room.width).max(1);
+    let (columns, rows) = grid(keys.len(), room, natural, key_width);
     let column = room.width / columns as u16;
     let height = rows as u16;
     let top = room.bottom() - height;
@@ -43,4 +40,24 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, keys: &[(String, String)]) {
         let from = x + key_width + 3;
         canvas.fit(from, y, end.saturating_sub(from), text, ink.text);
     }
+}
+
+/// Columns and rows: wide columns if all keys fit so, else narrower ones, else as many keys as there is room for.
+fn grid(keys: usize, room: Rect, natural: u16, key_width: u16) -> (usize, usize) {
+    let with_rule = usize::from(room.height.saturating_sub(1).max(1));
+    for (column, most) in [
+        (natural, with_rule),
+        (key_width + 16, with_rule),
+        (key_width + 16, usize::from(room.height)),
+        (key_width + 10, usize::from(room.height)),
+    ] {
+        let columns = usize::from((room.width / column.max(1)).max(1)).min(keys);
+        let rows = keys.div_ceil(columns);
+        if rows <= most {
+            // As few columns as those rows need, spread over the width.
+            return (keys.div_ceil(rows), rows);
+        }
+    }
+    let columns = usize::from((room.width / (key_width + 10)).max(1)).min(keys);
+    (columns, with_rule)
 }
