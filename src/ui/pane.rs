@@ -1,0 +1,169 @@
+//! Panes: titles and marks in the border, what is inside, and the banner in the lower edge.
+
+use super::canvas::Canvas;
+use super::terminal;
+use super::{feed, rect, sidebar};
+use crate::app::view_model::{Level, Pane, PaneContent};
+use crate::domain::Moment;
+use ratatui::layout::Rect;
+use ratatui::style::{Modifier, Style as Ink};
+
+const ON_HOST: &str = " HOST (not isolated) ";
+
+/// Draws the insides of all panes and the words in their borders. The lines themselves are drawn before.
+/// `keys` = the focused pane has the keys, not the sidebar.
+pub(super) fn draw(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], keys: bool, now: Moment) {
+    for pane in panes {
+        content(canvas, pane, now);
+    }
+    // Columns taken in border lines, because the lower edge of one pane is the upper edge of another.
+    let mut taken: Vec<(u16, u16, u16)> = Vec::new();
+    for pane in panes {
+        title(canvas, pane, keys, &mut taken);
+    }
+    for pane in panes {
+        banner(canvas, pane, &mut taken);
+    }
+}
+
+fn content(canvas: &mut Canvas<'_>, pane: &Pane<'_>, now: Moment) {
+    let inner = rect(pane.inner);
+    match &pane.content {
+        PaneContent::Terminal { screen, offset, selection, dim, .. } => {
+            let view = screen.view_at(*offset).with_selection(selection.as_ref());
+            terminal::draw(canvas, &view, inner, *dim);
+        }
+        PaneContent::Waiting(text) => {
+            let line = inner.intersection(canvas.screen());
+            if line.area() > 0 {
+                let ink = *canvas.ink();
+                let sign = sidebar::throbber(canvas, now);
+                let x = line.x + u16::from(line.width > 20);
+                let used = canvas.put(x, line.y, line.width, sign, ink.busy) + 1;
+                canvas.fit(x + used, line.y, line.right().saturating_sub(x + used), text, ink.dim);
+            }
+        }
+        PaneContent::Feed(lines) => feed::draw(canvas, lines, inner, now),
+    }
+}
+
+fn title(canvas: &mut Canvas<'_>, pane: &Pane<'_>, keys: bool, taken: &mut Vec<(u16, u16, u16)>) {
+    let outer = rect(pane.area);
+    if outer.width < 4 || outer.height < 2 {
+        return;
+    }
+    let ink = *canvas.ink();
+    let (mut x, y) = (outer.x + 1, outer.y);
+    let mut end = outer.right() - 1;
+    let start = x;
+    if pane.on_host {
+        // Drawn first, so that it is the last to be cut.
+        let words = if canvas.width(ON_HOST) <= end - x { ON_HOST } else { " HOST " };
+        x += canvas.fit(x, y, end - x, words, ink.alarm);
+    }
+    let look = match (pane.focused, keys, canvas.style.mono) {
+        (true, true, true) => ink.accent.add_modifier(Modifier::REVERSED),
+        (true, true, false) => ink.accent.add_modifier(Modifier::BOLD),
+        (true, false, _) => ink.text,
+        (false, ..) => ink.dim,
+    };
+    let mut marks: Vec<(&str, Ink)> = pane.marks.iter().map(|mark| (mark.as_str(), ink.dim)).collect();
+    if pane.synchronised {
+        marks.push(("sync", ink.warn));
+    }
+    // Marks stand at the right and may take half of what the title leaves.
+    let mut room = (end.saturating_sub(x) / 2).max(end.saturating_sub(x + canvas.width(&pane.title) + 4));
+    for (mark, look) in marks.iter().rev() {
+        let needs = canvas.width(mark) + 2;
+        if needs > room {
+            break;
+        }
+        room -= needs;
+        let from = end - needs;
+        canvas.put(from, y, 1, " ", *look);
+        canvas.put(from + 1, y, needs - 2, mark, *look);
+        canvas.put(end - 1, y, 1, " ", *look);
+        taken.push((y, from, end));
+        end = from;
+    }
+    if end > x + 3 && !pane.title.is_empty() {
+        x += canvas.put(x, y, 1, " ", look);
+        x += canvas.fit(x, y, end - x - 1, &pane.title, look);
+        x += canvas.put(x, y, end - x, " ", look);
+    }
+    taken.push((y, start, x));
+}
+
+/// In the lower edge where it has room; otherwise over the last line inside, or the first if the cursor is there.
+fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u16)>) {
+    let Some(banner) = &pane.banner else { return };
+    let outer = rect(pane.area);
+    if outer.width < 4 || outer.height < 2 {
+        return;
+    }
+    let (sign, ink) = level(canvas, banner.level);
+    let text = format!(" {sign} {} ", banner.text);
+    let y = outer.bottom() - 1;
+    let (from, to) = gap(taken, y, outer.x + 1, outer.right() - 1);
+    let wanted = canvas.width(&text);
+    let whole = wanted.min(outer.width - 2);
+    if to - from >= whole || to - from >= 24 {
+        // At the right where the line is shared, so that it does not read as the title of the pane below.
+        let shared = taken.iter().any(|(line, ..)| *line == y);
+        let columns = wanted.min(to - from);
+        let x = if shared { to - columns } else { from };
+        canvas.fit(x, y, columns, &text, ink);
+        taken.push((y, x, x + columns));
+        return;
+    }
+    let inner = rect(pane.inner).intersection(canvas.screen());
+    if inner.area() == 0 {
+        return;
+    }
+    let cursor = terminal::cursor(pane).map(|cursor| cursor.y);
+    let line = if cursor == Some(inner.bottom() - 1) { inner.y } else { inner.bottom() - 1 };
+    let base = canvas.ink().toast.remove_modifier(Modifier::DIM);
+    let reversed = base.add_modifier.contains(Modifier::REVERSED);
+    let look = if reversed { base } else { Ink { bg: base.bg, ..ink }.add_modifier(base.add_modifier) };
+    canvas.clear(Rect::new(inner.x, line, inner.width, 1), base);
+    canvas.fit(inner.x, line, inner.width, &text, look);
+}
+
+/// The widest free stretch of a border line.
+fn gap(taken: &[(u16, u16, u16)], y: u16, from: u16, to: u16) -> (u16, u16) {
+    let mut spans: Vec<(u16, u16)> = taken.iter().filter(|(line, ..)| *line == y).map(|(_, a, b)| (*a, *b)).collect();
+    spans.sort_unstable();
+    let mut best = (from, from);
+    let mut at = from;
+    for (a, b) in spans.into_iter().chain([(to, to)]) {
+        let stop = a.clamp(from, to);
+        if stop.saturating_sub(at) > best.1 - best.0 {
+            best = (at, stop);
+        }
+        at = at.max(b.min(to));
+    }
+    best
+}
+
+/// Sign and look of a level.
+pub(super) fn level(canvas: &Canvas<'_>, level: Level) -> (&'static str, Ink) {
+    let (glyph, ink) = (canvas.glyph(), canvas.ink());
+    match level {
+        Level::Info => (glyph.info, ink.accent),
+        Level::Success => (glyph.done, ink.ok),
+        Level::Warning => (glyph.warning, ink.warn),
+        Level::Error => (glyph.failed, ink.danger),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_widest_free_stretch_is_found() {
+        assert_eq!(gap(&[], 3, 1, 20), (1, 20));
+        assert_eq!(gap(&[(3, 1, 6), (3, 16, 20), (4, 1, 20)], 3, 1, 20), (6, 16));
+        assert_eq!(gap(&[(3, 0, 30)], 3, 1, 20).1 - gap(&[(3, 0, 30)], 3, 1, 20).0, 0);
+    }
+}

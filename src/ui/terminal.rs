@@ -1,0 +1,123 @@
+//! A session's screen inside its pane.
+
+use super::Cursor;
+use super::canvas::Canvas;
+use super::style::Roles;
+use super::text;
+use crate::app::view_model::{Pane, PaneContent};
+use crate::term::{Attrs, Cell, Color as Paint, CursorShape, Style as Look, Underline, View};
+use ratatui::buffer::{CellDiffOption, CellWidth};
+use ratatui::layout::Rect;
+use ratatui::style::{Color, Modifier, Style as Ink};
+use std::num::NonZeroU16;
+
+/// Draws the cells that have room; a wide character never reaches over the edge. `past` = the session has ended.
+pub(super) fn draw(canvas: &mut Canvas<'_>, view: &View<'_>, area: Rect, past: bool) {
+    let shown = area.intersection(canvas.screen());
+    if shown.area() == 0 || shown.x != area.x || shown.y != area.y {
+        return;
+    }
+    for row in 0..shown.height.min(view.rows()) {
+        let y = shown.y + row;
+        view.for_each_in_row(row, |col, cell| {
+            let width = u16::from(cell.width.clamp(1, 2));
+            if col < shown.width {
+                let fits = col + width <= shown.width;
+                draw_cell(canvas, shown.x + col, y, cell, width, fits, past);
+            }
+        });
+    }
+}
+
+fn draw_cell(canvas: &mut Canvas<'_>, x: u16, y: u16, cell: &Cell<'_>, width: u16, fits: bool, past: bool) {
+    let ink = ink(canvas, cell, past);
+    let unicode = canvas.style.unicode;
+    let hidden = cell.style.attrs.contains(Attrs::HIDDEN);
+    let at = &mut canvas.buf[(x, y)];
+    at.set_style(ink);
+    if !fits || hidden {
+        at.set_symbol(" ");
+    } else if cell.text.is_ascii() {
+        at.set_symbol(cell.text);
+    } else if unicode {
+        at.set_symbol(cell.text);
+        // Should the two ever count differently, the next cell must still be drawn where it belongs.
+        if cell.text.cell_width() != width
+            && let Some(width) = NonZeroU16::new(width)
+        {
+            at.set_diff_option(CellDiffOption::ForcedWidth(width));
+        }
+    } else {
+        at.set_symbol(cell.text.chars().next().map_or(" ", text::ascii));
+    }
+    if width == 2 && fits {
+        canvas.buf[(x + 1, y)].set_symbol(" ").set_style(ink);
+    }
+}
+
+fn ink(canvas: &Canvas<'_>, cell: &Cell<'_>, past: bool) -> Ink {
+    let roles = canvas.ink();
+    let mut ink = if past { faded(roles) } else { colours(canvas, &cell.style) };
+    let attrs = cell.style.attrs;
+    let mut modifiers = Modifier::empty();
+    for (attr, modifier) in [
+        (Attrs::BOLD, Modifier::BOLD),
+        (Attrs::DIM, Modifier::DIM),
+        (Attrs::ITALIC, Modifier::ITALIC),
+        (Attrs::INVERSE, Modifier::REVERSED),
+        (Attrs::STRIKE, Modifier::CROSSED_OUT),
+    ] {
+        if attrs.contains(attr) {
+            modifiers |= modifier;
+        }
+    }
+    if cell.style.underline != Underline::None {
+        modifiers |= Modifier::UNDERLINED;
+    }
+    if cell.selected {
+        let selected = roles.selected;
+        if selected.add_modifier.contains(Modifier::REVERSED) {
+            // What the program shows reversed is shown plain, so that the marked stretch can be seen.
+            modifiers ^= Modifier::REVERSED;
+        } else {
+            modifiers.remove(Modifier::REVERSED | Modifier::DIM);
+            ink.fg = selected.fg;
+            ink.bg = selected.bg;
+        }
+    }
+    ink.add_modifier(modifiers)
+}
+
+/// The last screen of what has ended: readable, and plainly past.
+fn faded(roles: &Roles) -> Ink {
+    Ink::new().fg(roles.dim.fg.unwrap_or(Color::Reset)).add_modifier(roles.dim.add_modifier)
+}
+
+fn colours(canvas: &Canvas<'_>, look: &Look) -> Ink {
+    let depth = canvas.style.depth;
+    let reduce = |paint: Paint| match paint {
+        Paint::Default => Color::Reset,
+        Paint::Indexed(i) => depth.reduce(Color::Indexed(i)),
+        Paint::Rgb(r, g, b) => depth.reduce(Color::Rgb(r, g, b)),
+    };
+    let ink = Ink::new().fg(reduce(look.fg)).bg(reduce(look.bg));
+    match look.underline_color {
+        Some(paint) => ink.underline_color(reduce(paint)),
+        None => ink,
+    }
+}
+
+/// Where a pane's cursor is on the screen, if it shows one.
+pub(super) fn cursor(pane: &Pane<'_>) -> Option<Cursor> {
+    let PaneContent::Terminal { screen, offset, dim, copy_cursor, .. } = &pane.content else { return None };
+    let (col, row, shape, blinking) = match copy_cursor {
+        Some((x, y)) => (*x, *y, CursorShape::Block, false),
+        None if *dim => return None,
+        None => {
+            let cursor = screen.view_at(*offset).cursor()?;
+            (cursor.col, cursor.row, cursor.shape, cursor.blinking)
+        }
+    };
+    let inner = super::rect(pane.inner);
+    (col < inner.width && row < inner.height).then(|| Cursor { x: inner.x + col, y: inner.y + row, shape, blinking })
+}

@@ -1,0 +1,288 @@
+//! Whole screens as they are drawn, at three sizes, and that drawing survives anything.
+
+use hermes_tui::app::view_model::*;
+use hermes_tui::ui::{ColourDepth, Style, Theme, paint};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+#[path = "screens/any.rs"]
+mod any;
+#[path = "screens/dump.rs"]
+mod dump;
+#[path = "screens/scene.rs"]
+mod scene;
+
+use scene::*;
+
+fn inner_of(a: Area) -> Area {
+    area(a.x.saturating_add(1), a.y.saturating_add(1), a.width.saturating_sub(2), a.height.saturating_sub(2))
+}
+
+const SIZES: [(u16, u16); 3] = [(40, 12), (80, 24), (120, 40)];
+
+fn drawn(vm: &ViewModel<'_>, style: &Style) -> Buffer {
+    let mut buf = Buffer::empty(Rect::new(0, 0, vm.size.cols, vm.size.rows));
+    paint(&mut buf, vm, style);
+    buf
+}
+
+/// Compares with the accepted screen: text at every size, styles at 80x24.
+/// With `HTUI_SCREENS=DIR` it also writes each as escape sequences, to be looked at with `cat`.
+fn check(name: &str, vm: &ViewModel<'_>, style: &Style) {
+    let buf = drawn(vm, style);
+    let name = format!("{name}_{}x{}", vm.size.cols, vm.size.rows);
+    if let Ok(dir) = std::env::var("HTUI_SCREENS") {
+        std::fs::write(std::path::Path::new(&dir).join(format!("{name}.ansi")), dump::ansi(&buf)).unwrap();
+    }
+    let dump = if vm.size.cols == 80 { dump::text_and_styles(&buf) } else { dump::text(&buf) };
+    insta::with_settings!({
+        snapshot_path => "screens/snapshots",
+        prepend_module_to_snapshot => false,
+        omit_expression => true,
+    }, {
+        insta::assert_snapshot!(name, dump);
+    });
+}
+
+/// One shell at work, filling the room for panes.
+fn with_shell<'a>(cols: u16, rows: u16, shell: &'a hermes_tui::term::Screen) -> ViewModel<'a> {
+    let mut vm = frame(cols, rows);
+    vm.panes = vec![pane(vm.panes_area, "fix-login · main · bash", true, shell)];
+    vm
+}
+
+fn shell_for(cols: u16, rows: u16) -> hermes_tui::term::Screen {
+    let room = inner(frame(cols, rows).panes_area);
+    screen(room.width, room.height, CARGO)
+}
+
+/// A screen with something over it, at all sizes.
+fn check_overlay(name: &str, overlay: impl Fn() -> Overlay) {
+    for (cols, rows) in SIZES {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.mode = Mode::Overlay;
+        vm.status.hints = pairs(&[("Enter", "choose"), ("Esc", "back")]);
+        vm.overlay = Some(overlay());
+        check(name, &vm, &Style::default());
+    }
+}
+
+#[test]
+fn welcome_screen() {
+    for (cols, rows) in SIZES {
+        let mut vm = frame(cols, rows);
+        vm.mode = Mode::Nav;
+        vm.sidebar.rows.clear();
+        vm.sidebar.selected = None;
+        vm.tabs.clear();
+        vm.status.facts = vec!["no environments".into()];
+        vm.status.hints = pairs(&[("Enter", "new sandbox"), ("?", "help"), ("q", "leave")]);
+        vm.welcome = Some(welcome());
+        check("welcome", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn sidebar_with_one_of_each() {
+    for (cols, rows) in SIZES {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.mode = Mode::Nav;
+        vm.sidebar.focused = true;
+        vm.sidebar.hidden = (2, 7);
+        if !vm.sidebar.strip {
+            let mut rows = environments();
+            rows.splice(4..4, details());
+            vm.sidebar.rows = rows;
+        }
+        vm.status.hints = pairs(&[("j k", "move"), ("Enter", "open"), ("/", "filter"), ("?", "help"), ("Esc", "back")]);
+        vm.status.troubles = vec!["hermes: no answer".into()];
+        check("sidebar", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn sidebar_while_filtering() {
+    for (cols, rows) in SIZES {
+        let mut vm = frame(cols, rows);
+        vm.mode = Mode::Nav;
+        vm.sidebar.focused = true;
+        vm.sidebar.rows = environments()[2..5].to_vec();
+        vm.sidebar.selected = Some(1);
+        vm.sidebar.filter = Some(("fixlog".into(), 1));
+        check("sidebar_filter", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn sidebar_over_panes_on_a_narrow_screen() {
+    let shell = shell_for(40, 12);
+    let mut vm = with_shell(40, 12, &shell);
+    vm.mode = Mode::Nav;
+    vm.sidebar.area = area(0, 0, 40, 11);
+    vm.sidebar.strip = false;
+    vm.sidebar.focused = true;
+    vm.sidebar.rows = environments()[2..].to_vec();
+    vm.sidebar.selected = Some(1);
+    vm.tabs_area = area(40, 0, 0, 1);
+    check("sidebar_over_panes", &vm, &Style::default());
+}
+
+fn four<'a>(cols: u16, rows: u16, shell: &'a hermes_tui::term::Screen) -> ViewModel<'a> {
+    let mut vm = frame(cols, rows);
+    let [a, b, c, d] = quarters(vm.panes_area);
+    vm.panes = vec![
+        pane(a, "fix-login · main · bash", false, shell),
+        pane(b, "plain · shell", false, shell),
+        pane(c, "scratch · shell", true, shell),
+        pane(d, "fix-login · agent", false, shell),
+    ];
+    vm.panes[0].banner = Some(Banner { text: "ended with 0: Enter again, x close".into(), level: Level::Info });
+    if let PaneContent::Terminal { dim, .. } = &mut vm.panes[0].content {
+        *dim = true;
+    }
+    vm.panes[0].marks = vec!["exit 0".into()];
+    vm.panes[1].on_host = true;
+    vm.panes[1].synchronised = true;
+    vm.panes[2].banner = Some(Banner { text: "stopped in 0:41: any key keeps it".into(), level: Level::Warning });
+    vm.panes[2].marks = vec!["[12/300]".into()];
+    vm.panes[3].content = PaneContent::Feed(feed());
+    vm
+}
+
+#[test]
+fn splits_with_focus() {
+    for (cols, rows) in SIZES {
+        let quarter = inner(quarters(frame(cols, rows).panes_area)[0]);
+        let shell = screen(quarter.width, quarter.height, CARGO);
+        check("splits", &four(cols, rows, &shell), &Style::default());
+    }
+}
+
+#[test]
+fn splits_without_colours_and_without_unicode() {
+    let quarter = inner(quarters(frame(80, 24).panes_area)[0]);
+    let shell = screen(quarter.width, quarter.height, CARGO);
+    let vm = four(80, 24, &shell);
+    check("splits_mono", &vm, &Style::new(&Theme::mono(), ColourDepth::True, true));
+    check("splits_no_color", &vm, &Style::new(&Theme::dark(), ColourDepth::None, true));
+    check("splits_ascii", &vm, &Style::new(&Theme::dark(), ColourDepth::Ansi16, false));
+    check("splits_light", &vm, &Style::new(&Theme::light(), ColourDepth::Ansi256, true));
+    let mut nav = four(80, 24, &shell);
+    nav.mode = Mode::Nav;
+    nav.sidebar.focused = true;
+    check("nav_mono", &nav, &Style::new(&Theme::mono(), ColourDepth::True, true));
+    check("nav_ascii", &nav, &Style::new(&Theme::dark(), ColourDepth::None, false));
+}
+
+#[test]
+fn zoomed_pane() {
+    for (cols, rows) in SIZES {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.tabs[1].zoomed = true;
+        check("zoom", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn feed_cut_into_turns() {
+    for (cols, rows) in SIZES {
+        let mut vm = frame(cols, rows);
+        let whole = vm.panes_area;
+        let half = whole.width / 2;
+        let shell = screen(40, 20, CARGO);
+        vm.panes = vec![pane(whole, "fix-login · agent · turn 12", true, &shell)];
+        if cols > 100 {
+            vm.panes[0].area.width = half + 1;
+            vm.panes[0].inner = inner(vm.panes[0].area);
+            let right = area(whole.x + half, whole.y, whole.width - half, whole.height);
+            vm.panes.push(pane(right, "fix-login · shell", false, &shell));
+        }
+        vm.panes[0].content = PaneContent::Feed(feed());
+        check("feed", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn waiting_and_gone() {
+    for (cols, rows) in SIZES {
+        let shell = shell_for(cols, rows);
+        let mut vm = frame(cols, rows);
+        let whole = vm.panes_area;
+        let half = whole.height / 2;
+        let upper = area(whole.x, whole.y, whole.width, half + 1);
+        let lower = area(whole.x, whole.y + half, whole.width, whole.height - half);
+        vm.panes = vec![pane(upper, "gone · shell", true, &shell), pane(lower, "fresh · shell", false, &shell)];
+        if let PaneContent::Terminal { dim, .. } = &mut vm.panes[0].content {
+            *dim = true;
+        }
+        let text = "sandbox gone at 12:01: removed outside of hermes-tui. r makes it again";
+        vm.panes[0].banner = Some(Banner { text: text.into(), level: Level::Error });
+        vm.panes[1].content = PaneContent::Waiting("pulling alpine:3.20, layer 2 of 5, 31 of 74 MB".into());
+        check("waiting_and_gone", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn passing_messages() {
+    for (cols, rows) in SIZES {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.notices = toasts();
+        check("toasts", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn leader_footer() {
+    for (cols, rows) in SIZES {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.mode = Mode::Leader;
+        vm.overlay = Some(which_key());
+        vm.status.hints = pairs(&[("Esc", "cancel")]);
+        check("which_key", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn turn_list() {
+    check_overlay("turns", || Overlay::Turns { rows: turn_rows(), selected: 2, scroll: 0, filter: "log".into() });
+}
+
+#[test]
+fn explained_verdict() {
+    check_overlay("explain", explain);
+}
+
+#[test]
+fn question_with_consequences() {
+    check_overlay("dialog", dialog);
+}
+
+#[test]
+fn form_for_an_environment() {
+    check_overlay("form", form);
+}
+
+#[test]
+fn command_palette() {
+    check_overlay("palette", palette);
+}
+
+#[test]
+fn help_overlay() {
+    check_overlay("help", help);
+}
+
+#[test]
+fn prompt_with_a_problem() {
+    check_overlay("prompt", || Overlay::Prompt {
+        title: "rename fix-login".into(),
+        input: "research".into(),
+        cursor: 8,
+        problem: Some("`research` exists already on docker".into()),
+    });
+}
