@@ -6,3 +6,4 @@ pub mod options;
 pub mod owner;
 pub mod paths;
 pub mod redact;
+pub mod store;
