@@ -1,1 +1,9 @@
-//! The `runtime` layer.
+//! Performs effects: clock, files, terminal, event loop.
+
+pub mod config_files;
+pub mod log;
+pub mod options;
+pub mod owner;
+pub mod paths;
+pub mod redact;
+pub mod store;

@@ -1,0 +1,401 @@
+//! The JSON shapes of replies. Fields may be added, never renamed. Times are RFC 3339, durations seconds unless named
+//! `_ms`. Values of variables are never shown, known token shapes are masked.
+
+use crate::backend::SandboxInfo;
+use crate::domain::{
+    BackendKind, Call, CallId, Conversation, EndpointId, EnvId, Environment, LeaseKind, Moment, Notice, Origin,
+    Persistence, Phase, Session, SessionId, SessionState, Span, State, Turn, Verdict,
+};
+use crate::runtime::redact::redact;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What the runtime knows beside the state, for listings.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Extras {
+    /// Of environments.
+    pub envs: BTreeMap<EnvId, EnvExtra>,
+    /// How many panes show each session.
+    pub attached: BTreeMap<SessionId, usize>,
+    /// All endpoints, also those that do not answer.
+    pub endpoints: Vec<EndpointInfo>,
+    /// The host itself.
+    pub host: HostInfo,
+    /// What is wrong beside the core (journal, configuration), one sentence each.
+    pub troubles: Vec<String>,
+}
+
+/// What the runtime knows of one environment's sandbox.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct EnvExtra {
+    /// Last working directory inside.
+    pub cwd: Option<String>,
+    /// Bytes of its files.
+    pub disk_bytes: Option<u64>,
+    /// User inside.
+    pub user: Option<String>,
+    /// Home directory inside.
+    pub home: Option<String>,
+    /// Name and value of each limit, or that it is not enforced.
+    pub limits: Vec<(String, String)>,
+    /// Source, target, and whether it is read-only, of each mount.
+    pub mounts: Vec<(String, String, bool)>,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// What differs from what was asked for, one sentence each.
+    pub drift: Vec<String>,
+}
+
+impl From<&SandboxInfo> for EnvExtra {
+    fn from(info: &SandboxInfo) -> Self {
+        Self {
+            user: Some(info.user.clone()),
+            home: Some(info.home.clone()),
+            limits: info.limits.clone(),
+            mounts: info.mounts.clone(),
+            ..Self::default()
+        }
+    }
+}
+
+/// An endpoint as listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct EndpointInfo {
+    /// Kind.
+    pub backend: BackendKind,
+    /// Its id.
+    pub endpoint: EndpointId,
+    /// What a probe said of it.
+    pub detail: String,
+}
+
+/// The host as `status` shows it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct HostInfo {
+    /// Its process id.
+    pub pid: u32,
+    /// When it started.
+    pub started: Moment,
+    /// Its socket.
+    pub socket: PathBuf,
+    /// Its data folder.
+    pub data_dir: PathBuf,
+    /// Its logs.
+    pub logs: PathBuf,
+    /// Whether it shows a screen.
+    pub screen: bool,
+}
+
+/// RFC 3339 in UTC, to the millisecond.
+#[must_use]
+pub fn time(at: Moment) -> String {
+    let millis = i64::try_from(at.0).unwrap_or(i64::MAX);
+    jiff::Timestamp::from_millisecond(millis).unwrap_or(jiff::Timestamp::MAX).to_string()
+}
+
+/// Seconds; whole ones without a fraction.
+#[must_use]
+pub fn seconds(span: Span) -> Value {
+    if span.0 % 1000 == 0 { json!(span.0 / 1000) } else { json!(span.as_seconds()) }
+}
+
+/// An enumeration's word as it is written in JSON.
+pub fn word<T: Serialize>(value: T) -> String {
+    match serde_json::to_value(value) {
+        Ok(Value::String(text)) => text,
+        _ => String::new(),
+    }
+}
+
+/// A reply: the given fields and the version of the shapes.
+#[must_use]
+pub fn reply(fields: Value) -> Value {
+    let mut map = Map::new();
+    map.insert("schema".to_owned(), json!(1));
+    if let Value::Object(fields) = fields {
+        map.extend(fields);
+    }
+    Value::Object(map)
+}
+
+fn isolation(env: &Environment) -> &'static str {
+    match env.spec.backend {
+        _ if env.spec.on_host => "none",
+        BackendKind::Local => "namespace",
+        BackendKind::Docker => "container",
+    }
+}
+
+/// The text without the values of an environment's variables and without token shapes.
+fn clean(text: &str, env: Option<&Environment>) -> String {
+    redact(text, env.into_iter().flat_map(|env| env.spec.env.values().map(String::as_str)))
+}
+
+/// An environment as `env list` shows it.
+#[must_use]
+pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExtra) -> Value {
+    let holders: Vec<Value> = env
+        .leases
+        .iter()
+        .map(|lease| {
+            let kind = match lease.kind {
+                LeaseKind::Turn(_) => "turn",
+                LeaseKind::Call(_) => "call",
+                LeaseKind::Pin => "pin",
+                LeaseKind::Process => "process",
+            };
+            json!({"kind": kind, "detail": clean(&lease.detail, Some(env)), "since": time(lease.since)})
+        })
+        .collect();
+    let sessions: Vec<&SessionId> = state.sessions.values().filter(|s| s.env == env.id).map(|s| &s.id).collect();
+    let cwd = extra.cwd.clone().or_else(|| {
+        state.calls.values().filter(|call| call.env == env.id).max_by_key(|call| call.began).and_then(|c| c.cwd.clone())
+    });
+    let last_ending = env.last_ending.as_ref().map(|ending| json!({"at": time(ending.at), "why": ending.why}));
+    let failure = env.failure.as_ref().map(|failure| {
+        json!({"at": time(failure.at), "message": failure.message, "hint": failure.hint, "attempts": failure.attempts,
+               "retry_at": failure.retry_at.map(time)})
+    });
+    json!({
+        "id": env.id,
+        "name": env.name,
+        "backend": env.spec.backend,
+        "endpoint": env.spec.endpoint,
+        "origin": env.origin,
+        "persistence": env.spec.persistence,
+        "live_persistent": env.spec.persistence == Persistence::Persistent
+            && env.sandbox.is_some()
+            && matches!(env.phase, Phase::Ready | Phase::Reaping),
+        "scope": env.spec.scope,
+        "retention": env.spec.retention,
+        "isolation": isolation(env),
+        "phase": env.phase,
+        "phase_since": time(env.phase_since),
+        "created": time(env.created),
+        "sandbox": env.sandbox.as_ref().map(|id| json!({"id": id, "generation": env.generation})),
+        "image": env.spec.image,
+        "cwd": cwd,
+        "disk_bytes": extra.disk_bytes,
+        "holders": holders,
+        "idle_seconds": seconds(env.spec.idle),
+        "idle_deadline_at": env.deadline.map(time),
+        "last_activity": {
+            "kind": env.last_activity.kind,
+            "detail": clean(&env.last_activity.detail, Some(env)),
+            "at": time(env.last_activity.at),
+        },
+        "last_ending": last_ending,
+        "failure": failure,
+        "conversations": env.conversations,
+        "sessions": sessions,
+        "verdict": state.verdict(now, &env.id).map(|verdict| self::verdict(&verdict, Some(env))),
+    })
+}
+
+/// An environment as `env show` shows it: with mounts, labels, limits, user, network, drift.
+#[must_use]
+pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extra: &EnvExtra) -> Value {
+    let mut value = environment(state, now, env, extra);
+    let mounts: Vec<Value> = if extra.mounts.is_empty() {
+        let wanted = env.spec.mounts.iter();
+        wanted.map(|m| json!({"source": m.source, "target": m.target, "read_only": m.read_only})).collect()
+    } else {
+        let found = extra.mounts.iter();
+        found.map(|(source, target, ro)| json!({"source": source, "target": target, "read_only": ro})).collect()
+    };
+    let limits: Vec<Value> =
+        extra.limits.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    let variables: Vec<&String> = env.spec.env.keys().collect();
+    let more = json!({
+        "mounts": mounts,
+        "labels": extra.labels,
+        "limits": limits,
+        "cpus": env.spec.cpu_millis.map(|millis| f64::from(millis) / 1000.0),
+        "memory_bytes": env.spec.memory_bytes,
+        "user": extra.user,
+        "home": extra.home,
+        "network": env.spec.network,
+        "variables": variables,
+        "drift": extra.drift,
+    });
+    if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
+        value.extend(more);
+    }
+    value
+}
+
+/// A verdict.
+#[must_use]
+pub fn verdict(verdict: &Verdict, env: Option<&Environment>) -> Value {
+    let evidence: Vec<Value> = verdict
+        .evidence
+        .iter()
+        .map(|fact| json!({"what": fact.what, "detail": clean(&fact.detail, env)}))
+        .collect();
+    json!({"kind": verdict.kind, "reason": clean(&verdict.reason, env), "until": verdict.until.map(time), "evidence": evidence})
+}
+
+/// A verdict as `reap` lists it.
+#[must_use]
+pub fn listed_verdict(state: &State, now: Moment, env: &Environment) -> Value {
+    json!({"environment": env.id, "name": env.name, "verdict": state.verdict(now, &env.id).map(|v| verdict(&v, Some(env)))})
+}
+
+/// The endpoints with whether they answer.
+#[must_use]
+pub fn endpoints(state: &State, extras: &Extras) -> Value {
+    let all = extras.endpoints.iter().map(|info| {
+        let down = state.down.get(&info.endpoint);
+        json!({
+            "backend": info.backend,
+            "url": info.endpoint,
+            "state": if down.is_some() { "unreachable" } else { "ok" },
+            "detail": down.unwrap_or(&info.detail),
+        })
+    });
+    Value::Array(all.collect())
+}
+
+/// A command.
+#[must_use]
+pub fn command(state: &State, call: &Call) -> Value {
+    json!({
+        "id": call.id,
+        "command": clean(&call.command, state.environments.get(&call.env)),
+        "cwd": call.cwd,
+        "exit_code": call.exit_code,
+        "duration_ms": call.ended.map(|ended| ended.since(call.began).0),
+        "source": call.source,
+        "began": time(call.began),
+        "ended": call.ended.map(time),
+        "environment": call.env,
+    })
+}
+
+fn commands(state: &State, wanted: impl Fn(&Call) -> bool) -> Vec<Value> {
+    let mut calls: Vec<&Call> = state.calls.values().filter(|call| wanted(call)).collect();
+    calls.sort_by(|a, b| (a.began, &a.id).cmp(&(b.began, &b.id)));
+    calls.into_iter().map(|call| command(state, call)).collect()
+}
+
+/// A turn with its commands.
+#[must_use]
+pub fn turn(state: &State, turn: &Turn) -> Value {
+    let env = turn.env.as_ref().and_then(|id| state.environments.get(id));
+    json!({
+        "turn": turn.id,
+        "number": turn.number,
+        "began": time(turn.began),
+        "ended": turn.ended.map(time),
+        "status": turn.status,
+        "prompt": turn.prompt.as_ref().map(|prompt| clean(prompt, env)),
+        "source": turn.source,
+        "environment": turn.env,
+        "commands": commands(state, |call| call.turn.as_ref() == Some(&turn.id)),
+    })
+}
+
+/// The turns of a conversation, and its commands outside of turns.
+#[must_use]
+pub fn turns(state: &State, conversation: &Conversation) -> Value {
+    let turns: Vec<Value> = conversation.turns.iter().map(|each| turn(state, each)).collect();
+    let outside =
+        commands(state, |call| call.turn.is_none() && call.conversation.as_ref() == Some(&conversation.id));
+    json!({"conversation": conversation.id, "turns": turns, "outside": outside})
+}
+
+/// A conversation as listed.
+#[must_use]
+pub fn conversation(conversation: &Conversation) -> Value {
+    let open = conversation.turns.last().filter(|turn| turn.ended.is_none());
+    json!({
+        "id": conversation.id,
+        "title": conversation.title,
+        "kind": conversation.kind,
+        "environment": conversation.env,
+        "session": conversation.session,
+        "turn_count": conversation.turns.len(),
+        "open_turn": open.map(|turn| &turn.id),
+        "last_active": time(conversation.last_active),
+        "ended": conversation.ended.map(time),
+    })
+}
+
+/// A session.
+#[must_use]
+pub fn session(session: &Session, attached: usize) -> Value {
+    let (state, exit_code, why) = match &session.state {
+        SessionState::Opening => ("opening", None, None),
+        SessionState::Running => ("running", None, None),
+        SessionState::Ended { exit_code, why, .. } => ("ended", *exit_code, Some(why)),
+    };
+    json!({
+        "id": session.id,
+        "environment": session.env,
+        "generation": session.generation,
+        "conversation": session.conversation,
+        "program": session.program,
+        "size": [session.size.rows, session.size.cols],
+        "state": state,
+        "exit_code": exit_code,
+        "why": why,
+        "attached": attached,
+        "began": time(session.began),
+    })
+}
+
+/// The host.
+#[must_use]
+pub fn status(state: &State, now: Moment, extras: &Extras) -> Value {
+    let count = |phase: Phase| state.environments.values().filter(|env| env.phase == phase).count();
+    let running = state.sessions.values().filter(|s| s.state == SessionState::Running).count();
+    let open_turns = state.conversations.values().filter(|c| c.turns.last().is_some_and(|t| t.ended.is_none())).count();
+    let next = state.environments.values().filter_map(|env| env.deadline.map(|at| (at, env))).min_by_key(|(at, _)| *at);
+    json!({
+        "running": true,
+        "pid": extras.host.pid,
+        "version": env!("CARGO_PKG_VERSION"),
+        "protocol": super::protocol::PROTOCOL,
+        "started": time(extras.host.started),
+        "uptime_seconds": now.since(extras.host.started).0 / 1000,
+        "screen": extras.host.screen,
+        "socket": extras.host.socket,
+        "data_dir": extras.host.data_dir,
+        "logs": extras.host.logs,
+        "environments": {
+            "total": state.environments.len(),
+            "ready": count(Phase::Ready),
+            "stopped": count(Phase::Stopped),
+            "held": state.environments.values().filter(|env| !env.leases.is_empty()).count(),
+            "managed": state.environments.values().filter(|env| env.origin == Origin::Managed).count(),
+        },
+        "sessions": running,
+        "open_turns": open_turns,
+        "next_reap": next.map(|(at, env)| json!({"environment": env.id, "name": env.name, "at": time(at)})),
+        "endpoints": endpoints(state, extras),
+        "troubles": extras.troubles,
+    })
+}
+
+/// One line of the event stream.
+#[must_use]
+pub fn event(seq: u64, at: Moment, notice: &Notice) -> Value {
+    let mut map = Map::new();
+    let mut put = |name: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            map.insert(name.to_owned(), value);
+        }
+    };
+    put("seq", Some(json!(seq)));
+    put("at", Some(json!(time(at))));
+    put("kind", Some(json!(notice.kind)));
+    put("text", Some(json!(redact(&notice.text, []))));
+    put("environment", notice.env.as_ref().map(|id| json!(id)));
+    put("conversation", notice.conversation.as_ref().map(|id| json!(id)));
+    put("turn", notice.turn.as_ref().map(|id| json!(id)));
+    put("session", notice.session.as_ref().map(|id| json!(id)));
+    put("call", notice.call.as_ref().map(|id: &CallId| json!(id)));
+    Value::Object(map)
+}
