@@ -3,10 +3,12 @@
 //! [`server`] takes connections apart into [`ApiCall`]s for the host; [`plan`] says what to do with each: answer it
 //! from the state, hand it to the core as a request, or let the host do it. [`client`] is the other end.
 
+pub mod about;
 pub mod client;
+pub mod dispatch;
 pub mod error;
-pub mod events;
 pub mod exec;
+pub mod host;
 pub mod keys;
 pub mod nearest;
 pub mod protocol;

@@ -7,6 +7,7 @@ use crate::domain::{
     Answer, BackendKind, CallId, CallSource, ConversationId, EndpointId, EnvId, EnvSpec, Moment, Persistence, Refusal,
     RefusalKind, Request, Scope, SessionId, Span, State, TurnId, TurnStatus, TurnTarget,
 };
+use crate::runtime::calls::Program;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -288,7 +289,7 @@ fn begin_call(state: &State, params: &ExecStart, ids: &mut dyn FnMut() -> String
             return Err(usage("both a script and an argument vector were given", "give one of them"));
         }
         Some(script) => (script.clone(), CallSource::Shell),
-        None => (super::exec::command_line(&params.argv), CallSource::Exec),
+        None => (Program::Argv(params.argv.clone()).text(), CallSource::Exec),
     };
     if params.shell.is_none() && params.argv.first().is_none_or(String::is_empty) {
         return Err(usage("no command was given", "put it after `--`"));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 /// Where commands run when nothing else is said.
 pub const WORKSPACE: &str = "/workspace";
@@ -62,6 +63,8 @@ pub struct ExecRequest {
     pub stdin: mpsc::Receiver<Vec<u8>>,
     /// What becomes of it. When the receiver is dropped, the command is ended.
     pub events: mpsc::Sender<ExecEvent>,
+    /// Ends the command; its exit is still told.
+    pub kill: CancellationToken,
 }
 
 /// What becomes of a command.
@@ -191,7 +194,7 @@ pub async fn run(backend: Arc<dyn Backend>, sandbox: SandboxId, request: ExecReq
 }
 
 async fn follow(mut link: ExecLink, request: ExecRequest, inbox: &Inbox) -> (i32, Option<String>) {
-    let ExecRequest { call, timeout, stdin, events, .. } = request;
+    let ExecRequest { call, timeout, stdin, events, kill, .. } = request;
     let _ = events.send(ExecEvent::Started).await;
     let input = tokio::spawn(feed_input(link.stdin, stdin));
     let out = forward(&mut link.stdout, Stream::Out, &call, &events, inbox);
@@ -206,11 +209,16 @@ async fn follow(mut link: ExecLink, request: ExecRequest, inbox: &Inbox) -> (i32
     };
     tokio::pin!(limit);
     let mut streams_done = false;
+    let mut killed = false;
     let mut why = None;
     let code = loop {
         tokio::select! {
             code = &mut link.exit => break code,
             _ = &mut streams, if !streams_done => streams_done = true,
+            () = kill.cancelled(), if !killed => {
+                killed = true;
+                (link.kill)().await;
+            }
             () = events.closed(), if why.is_none() => {
                 why = Some((OUR_FAILURE, "whoever ran it went away".to_owned()));
                 (link.kill)().await;

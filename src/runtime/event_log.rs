@@ -10,7 +10,7 @@ const KEPT: usize = 4096;
 /// One thing that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Happening {
-    /// 1, 2, 3, … since this host started.
+    /// 1, 2, 3, … over all hosts of the profile.
     pub seq: u64,
     /// When.
     pub at: Moment,
@@ -35,8 +35,14 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// Numbers it, keeps it, hands it to everybody who follows.
-    pub fn push(&mut self, at: Moment, notice: Notice) {
+    /// Numbers go on after `seq`, the last one of earlier hosts.
+    #[must_use]
+    pub fn after(seq: u64) -> Self {
+        Self { last: seq, ..Self::default() }
+    }
+
+    /// Numbers it, keeps it, hands it to everybody who follows. Gives the number.
+    pub fn push(&mut self, at: Moment, notice: Notice) -> u64 {
         self.last += 1;
         let happening = Happening { seq: self.last, at, notice };
         self.subscribers.retain(|to| to.try_send(happening.clone()).is_ok());
@@ -44,6 +50,7 @@ impl EventLog {
         if self.kept.len() > KEPT {
             self.kept.pop_front();
         }
+        self.last
     }
 
     /// Adds somebody who follows.

@@ -80,6 +80,17 @@ impl HostHandle {
         from
     }
 
+    /// Resolves when the host has ended.
+    pub async fn ended(&self) {
+        self.inbox.closed().await;
+    }
+
+    /// Whether the host has ended.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        self.inbox.is_closed()
+    }
+
     /// Tells the process to end as if by SIGTERM.
     pub async fn terminate(&self) {
         self.inbox.send(Inbound::Terminate).await;

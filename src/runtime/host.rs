@@ -76,6 +76,7 @@ impl Host {
     #[must_use]
     pub fn new(parts: HostParts) -> Self {
         let HostParts { model, clock, inbox, outbox, performer, journal } = parts;
+        let log = EventLog::after(journal.last_seq());
         Self {
             model,
             clock,
@@ -85,7 +86,7 @@ impl Host {
             journal,
             sessions: Sessions::default(),
             calls: Calls::default(),
-            log: EventLog::default(),
+            log,
             clients: BTreeMap::new(),
             replies: BTreeMap::new(),
             last_reply: 0,
@@ -105,9 +106,15 @@ impl Host {
         self.update(msg);
     }
 
-    /// Takes in what the journal remembers.
-    pub fn restore(&mut self, event: Event) {
-        self.update(Msg::Domain(event));
+    /// Takes in what the journal remembers: the core's rows, then output for the feed.
+    pub fn restore(&mut self, remembered: Vec<Msg>) {
+        let now = self.clock.now();
+        for msg in remembered {
+            // Past the journal: what it gave back must not be written to it again.
+            for cmd in app::update(&mut self.model, now, msg) {
+                self.perform(cmd);
+            }
+        }
     }
 
     /// Runs until the core says that everything is in order, or its terminal is gone and everything has been ended.
@@ -148,7 +155,12 @@ impl Host {
             self.update(Msg::Domain(Event::ClockJumped { by: jump }));
         }
         if !self.unsaved.is_empty() {
-            self.journal.save(&self.model.state, std::mem::take(&mut self.unsaved), self.clock.now());
+            self.journal.save(&self.model.state, &self.unsaved, self.clock.now());
+            self.unsaved.clear();
+        }
+        for trouble in self.journal.troubles() {
+            tracing::warn!("{trouble}");
+            self.update(Msg::Trouble(trouble));
         }
         self.draw();
         if !self.settle.is_empty()
@@ -165,8 +177,9 @@ impl Host {
     fn draw(&mut self) {
         let now = self.clock.now();
         for (id, screen) in &mut self.clients {
-            if self.model.take_dirty(*id) {
+            if self.model.dirty(*id) {
                 screen.mark_dirty();
+                self.model.drawn(*id);
             }
             if screen.may_draw(now, FRAME) {
                 screen.draw(&app::view_model(&self.model, now, *id), now);
@@ -378,9 +391,11 @@ impl Host {
         }
         tracing::info!(env = notice.env.as_ref().map(|e| e.as_str()), "{:?}: {}", notice.kind, notice.text);
         let ends = matches!(notice.kind, NoticeKind::EnvStopped | NoticeKind::EnvRemoved | NoticeKind::TeardownFailed);
-        if ends && (self.ending.is_some() || self.model.state.is_shutting_down()) {
+        if ends && (self.ending.is_some() || self.model.state.shutdown.is_some()) {
             self.report.push(notice.text.clone());
         }
-        self.log.push(self.clock.now(), notice);
+        let now = self.clock.now();
+        let seq = self.log.push(now, notice.clone());
+        self.journal.event(seq, now, &notice);
     }
 }

@@ -104,6 +104,17 @@ impl Inbox {
         let _ = self.first.blocking_send(inbound);
     }
 
+    /// Resolves when the loop has ended.
+    pub async fn closed(&self) {
+        self.first.closed().await;
+    }
+
+    /// Whether the loop has ended.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.first.is_closed()
+    }
+
     /// Counts something as in flight until the guard is dropped.
     #[must_use]
     pub fn outstanding(&self) -> Outstanding {

@@ -1,9 +1,26 @@
 //! Performs effects: clock, files, terminal, event loop.
+//!
+//! [`host`] is the loop; [`handle`] is how everything above reaches it; [`start`] puts a host together.
 
+pub mod calls;
+pub mod clock;
 pub mod config_files;
+pub mod discovery;
+pub mod effects;
+pub mod event_log;
+pub mod handle;
+pub mod host;
+pub mod inbound;
+pub mod journal;
 pub mod log;
 pub mod options;
 pub mod owner;
+pub mod panics;
 pub mod paths;
 pub mod redact;
+pub mod screen;
+pub mod sessions;
+pub mod start;
 pub mod store;
+pub mod terminal;
+pub mod watcher;

@@ -18,11 +18,11 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 pub struct TerminalGuard(());
 
 impl TerminalGuard {
-    /// Takes the terminal.
+    /// Takes the terminal, and its mouse if asked for.
     ///
     /// # Errors
     /// When standard input or output is no terminal, or it refuses a mode; it is as before then.
-    pub fn take() -> io::Result<Self> {
+    pub fn take(mouse: bool) -> io::Result<Self> {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Err(io::Error::other("standard input and output must be a terminal"));
         }
@@ -33,13 +33,15 @@ impl TerminalGuard {
         execute!(
             out,
             terminal::EnterAlternateScreen,
-            event::EnableMouseCapture,
             event::EnableBracketedPaste,
             event::EnableFocusChange,
             // Asks for unambiguous keys only; terminals without the protocol ignore it.
             event::PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
             terminal::Clear(terminal::ClearType::All),
         )?;
+        if mouse {
+            execute!(out, event::EnableMouseCapture)?;
+        }
         Ok(guard)
     }
 }

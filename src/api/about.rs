@@ -1,0 +1,148 @@
+//! What listings say beside the core's state: the host, its endpoints, and how a sandbox looks from outside.
+
+use super::queries;
+use super::requests::Defaults;
+use super::shapes::{EndpointInfo, EnvExtra, Extras, HostInfo};
+use crate::app::Model;
+use crate::app::model::PaneKind;
+use crate::backend::Backend;
+use crate::domain::{EndpointId, EnvId, EnvSpec, SandboxId, SessionId, Span};
+use crate::runtime::handle::HostHandle;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// Life of a turn's lease without a begin, command or touch.
+const LEASE_TTL: Span = Span::seconds(3600);
+/// Measured disk use is good for this long.
+const MEASURED: Duration = Duration::from_secs(30);
+/// A look that takes longer is shown the next time.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// What is known beside the state.
+pub struct About {
+    host: HostInfo,
+    backends: BTreeMap<EndpointId, Arc<dyn Backend>>,
+    envs_dir: PathBuf,
+    defaults: Defaults,
+    probed: Mutex<BTreeMap<EndpointId, String>>,
+    seen: Mutex<BTreeMap<EnvId, Seen>>,
+}
+
+#[derive(Default)]
+struct Seen {
+    extra: EnvExtra,
+    measured: Option<Instant>,
+}
+
+impl About {
+    /// For these backends; `spec` is what a new environment is unless a call says otherwise.
+    #[must_use]
+    pub fn new(
+        host: HostInfo,
+        backends: BTreeMap<EndpointId, Arc<dyn Backend>>,
+        envs_dir: PathBuf,
+        spec: EnvSpec,
+    ) -> Self {
+        let endpoints = backends.iter().map(|(id, backend)| (backend.kind(), id.clone())).collect();
+        let defaults = Defaults { spec, endpoints, lease_ttl: LEASE_TTL };
+        Self { host, backends, envs_dir, defaults, probed: Mutex::default(), seen: Mutex::default() }
+    }
+
+    /// What is taken where a call says nothing.
+    #[must_use]
+    pub fn defaults(&self) -> &Defaults {
+        &self.defaults
+    }
+
+    /// Asks every endpoint what it is.
+    pub async fn probe(&self) {
+        for (id, backend) in &self.backends {
+            let detail = match backend.probe().await {
+                Ok(probe) => probe.description,
+                Err(error) => error.message,
+            };
+            self.probed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), detail);
+        }
+    }
+
+    /// All that is known now, for a listing. Waits for nothing.
+    #[must_use]
+    pub fn extras(&self, model: &Model) -> Extras {
+        let mut attached: BTreeMap<SessionId, usize> = BTreeMap::new();
+        for pane in model.work.panes.values() {
+            if let PaneKind::Session(id) = pane {
+                *attached.entry(id.clone()).or_default() += 1;
+            }
+        }
+        let probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
+        let endpoint = |(id, backend): (&EndpointId, &Arc<dyn Backend>)| EndpointInfo {
+            backend: backend.kind(),
+            endpoint: id.clone(),
+            detail: probed.get(id).cloned().unwrap_or_default(),
+        };
+        let endpoints = self.backends.iter().map(endpoint).collect();
+        let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.retain(|id, _| model.state.environments.contains_key(id));
+        let mut envs: BTreeMap<EnvId, EnvExtra> = seen.iter().map(|(id, seen)| (id.clone(), seen.extra.clone())).collect();
+        for call in model.state.calls.values().filter(|call| call.cwd.is_some()) {
+            envs.entry(call.env.clone()).or_default().cwd.clone_from(&call.cwd);
+        }
+        Extras { envs, attached, endpoints, host: self.host.clone(), troubles: Vec::new() }
+    }
+
+    /// Looks at one environment's sandbox and files, for the detailed view.
+    pub async fn look_closely(&self, host: &HostHandle, text: &str) {
+        let text = text.to_owned();
+        let found = host.read(move |model, _| {
+            let env = queries::environment(&model.state, &text).ok()?;
+            Some((env.id.clone(), env.spec.endpoint.clone(), env.sandbox.clone()))
+        });
+        let Ok(Some((id, endpoint, sandbox))) = found.await else { return };
+        let look = tokio::time::timeout(PATIENCE, self.look(&endpoint, sandbox));
+        let measure = tokio::time::timeout(PATIENCE, self.measure(&id));
+        let (looked, measured) = tokio::join!(look, measure);
+        let mut all = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = all.entry(id).or_default();
+        let disk = measured.ok().flatten();
+        if disk.is_some() {
+            seen.measured = Some(Instant::now());
+        }
+        let disk_bytes = disk.or(seen.extra.disk_bytes);
+        seen.extra = looked.ok().flatten().unwrap_or_default();
+        seen.extra.disk_bytes = disk_bytes;
+    }
+
+    async fn look(&self, endpoint: &EndpointId, sandbox: Option<SandboxId>) -> Option<EnvExtra> {
+        let info = self.backends.get(endpoint)?.inspect(sandbox?).await.ok()??;
+        Some(EnvExtra::from(&info))
+    }
+
+    /// Bytes of an environment's files, unless they were measured just now.
+    async fn measure(&self, id: &EnvId) -> Option<u64> {
+        let fresh = {
+            let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
+            seen.get(id).and_then(|s| s.measured).is_some_and(|at| at.elapsed() < MEASURED)
+        };
+        if fresh {
+            return None;
+        }
+        let folder = self.envs_dir.join(id.as_str());
+        tokio::task::spawn_blocking(move || disk_use(&folder)).await.ok()
+    }
+}
+
+/// Bytes that the files below a folder occupy; what cannot be read counts nothing. Links are not followed.
+fn disk_use(folder: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
+    entries
+        .flatten()
+        .map(|entry| match entry.metadata() {
+            Ok(meta) if meta.is_dir() => meta.blocks() * 512 + disk_use(&entry.path()),
+            Ok(meta) => meta.blocks() * 512,
+            Err(_) => 0,
+        })
+        .sum()
+}

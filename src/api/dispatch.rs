@@ -1,0 +1,228 @@
+//! Carries out calls: reads the model, asks the core, runs commands, types, follows; each in a task of its own, so
+//! that one that waits delays no other.
+
+use super::about::About;
+use super::error::{ApiError, ErrorCode};
+use super::exec::{self, ExecHandle};
+use super::keys::{self, KeyInput};
+use super::protocol::{ApiCall, EVENT, ExecStart, SessionCapture, SessionSendKeys};
+use super::server::{ConnectionId, Inbound, Incoming, Reply};
+use super::{Plan, answer_value, plan, queries, shapes};
+use crate::domain::{Answer, Refusal, RefusalKind, Request, SessionId};
+use crate::runtime::calls::{ExecRequest, Program};
+use crate::runtime::handle::HostHandle;
+use crate::term;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio_util::task::TaskTracker;
+
+/// Commands of all connections that run now.
+type Execs = Arc<Mutex<BTreeMap<(ConnectionId, String), ExecHandle>>>;
+
+/// After the host has ended, clients have this long to read their last answer.
+const LAST_ANSWERS: Duration = Duration::from_millis(500);
+/// Output that waits for a slow client; more waits in the command.
+const OUTPUT: usize = 16;
+
+/// Carries out what comes in, until nothing more comes or the host has ended and its clients have left.
+pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<Inbound>) {
+    let this = Dispatcher { host, about, execs: Execs::default() };
+    let tasks = TaskTracker::new();
+    let mut connections = BTreeSet::new();
+    loop {
+        let ended = async {
+            this.host.ended().await;
+            tasks.close();
+            tasks.wait().await;
+            tokio::time::sleep(LAST_ANSWERS).await;
+        };
+        let inbound = tokio::select! {
+            inbound = calls.recv() => inbound,
+            () = ended => return,
+        };
+        match inbound {
+            None => return,
+            Some(Inbound::Closed(connection)) => {
+                connections.remove(&connection);
+                this.lock().retain(|(owner, _), _| *owner != connection);
+                if connections.is_empty() && this.host.has_ended() {
+                    return;
+                }
+            }
+            Some(Inbound::Call(incoming)) => {
+                connections.insert(incoming.connection);
+                tasks.spawn(this.clone().carry_out(incoming));
+            }
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Dispatcher {
+    host: HostHandle,
+    about: Arc<About>,
+    execs: Execs,
+}
+
+impl Dispatcher {
+    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<(ConnectionId, String), ExecHandle>> {
+        self.execs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    async fn carry_out(self, incoming: Incoming) {
+        let Incoming { connection, call, reply } = incoming;
+        match call {
+            ApiCall::ExecStart(params) => self.exec(connection, *params, reply).await,
+            ApiCall::ExecStdin(params) => match self.running(connection, &params.call) {
+                Ok(handle) => handle.stdin(&params, reply),
+                Err(error) => reply.send(Err(error)),
+            },
+            ApiCall::ExecKill(params) => reply.send(self.running(connection, &params.call).map(|handle| {
+                handle.kill();
+                shapes::reply(json!({"done": true}))
+            })),
+            ApiCall::EventsSubscribe(_) => self.follow(reply).await,
+            ApiCall::SessionCapture(params) => reply.send(self.capture(params).await),
+            ApiCall::SessionSendKeys(params) => reply.send(self.send_keys(params).await),
+            call => reply.send(self.planned(call).await),
+        }
+    }
+
+    /// Everything that the state answers or the core carries out.
+    async fn planned(&self, call: ApiCall) -> Result<Value, Refusal> {
+        if let ApiCall::EnvShow(params) = &call {
+            self.about.look_closely(&self.host, &params.env).await;
+        }
+        let (about, asked) = (Arc::clone(&self.about), call.clone());
+        let plan = self.host.read(move |model, now| {
+            let extras = about.extras(model);
+            plan(&model.state, now, &asked, &extras, &mut fresh_id, about.defaults())
+        });
+        match plan.await? {
+            Plan::Answer(answer) => answer,
+            Plan::Request(request) => {
+                let answer = self.host.ask(*request).await?;
+                let (about, of) = (Arc::clone(&self.about), answer.clone());
+                let value = self.host.read(move |model, now| {
+                    answer_value(&model.state, now, &call, &of, &about.extras(model))
+                });
+                match (value.await, answer) {
+                    (Ok(value), _) => value,
+                    // The host ended right after it said that all is done.
+                    (Err(_), Answer::Done) => Ok(shapes::reply(json!({"done": true}))),
+                    (Err(refusal), _) => Err(refusal),
+                }
+            }
+            Plan::Host => {
+                Err(Refusal::new(RefusalKind::Failed, "the call is not one that is answered alone", "see its documentation"))
+            }
+        }
+    }
+
+    fn running(&self, connection: ConnectionId, call: &str) -> Result<ExecHandle, ApiError> {
+        self.lock().get(&(connection, call.to_owned())).cloned().ok_or_else(|| {
+            let message = format!("this connection runs no command `{call}`");
+            ApiError::new(ErrorCode::NotFound, message, "it may have ended: see exec.exit")
+        })
+    }
+
+    async fn exec(&self, connection: ConnectionId, params: ExecStart, reply: Reply) {
+        let (about, asked) = (Arc::clone(&self.about), ApiCall::ExecStart(Box::new(params.clone())));
+        let request = self.host.read(move |model, _| {
+            super::requests::to_request(&model.state, &asked, &mut fresh_id, about.defaults())
+        });
+        let (call, env, conversation) = match request.await.and_then(|inner| inner) {
+            Ok(Some(Request::BeginCall { call, env, conversation, .. })) => (call, env, conversation),
+            Ok(_) => return,
+            Err(refusal) => return reply.send(Err(refusal)),
+        };
+        let (events, happens) = mpsc::channel(OUTPUT);
+        let (stdin, input) = mpsc::channel(OUTPUT);
+        let (handle, control) = ExecHandle::new();
+        let kill = control.token();
+        let key = (connection, call.to_string());
+        self.lock().insert(key.clone(), handle);
+        let program = match params.shell {
+            Some(script) => Program::Shell(script),
+            None => Program::Argv(params.argv),
+        };
+        let timeout = params.timeout_seconds.map(Duration::from_secs_f64);
+        let request = ExecRequest { call, env, conversation, program, cwd: params.cwd, timeout, stdin: input, events, kill };
+        let feeding = params.stdin.then(|| tokio::spawn(exec::feed(stdin, control)));
+        self.host.exec(request).await;
+        exec::forward(&key.1, happens, reply).await;
+        self.lock().remove(&key);
+        if let Some(feeding) = feeding {
+            feeding.abort();
+        }
+    }
+
+    async fn follow(&self, reply: Reply) {
+        let out = reply.outgoing().clone();
+        let mut happenings = self.host.follow(None).await;
+        reply.send(Ok::<_, ApiError>(shapes::reply(json!({"subscribed": true}))));
+        loop {
+            tokio::select! {
+                happening = happenings.recv() => match happening {
+                    Some(h) => {
+                        if !out.notify(EVENT, &shapes::event(h.seq, h.at, &h.notice)) {
+                            return;
+                        }
+                    }
+                    None => return,
+                },
+                () = out.closed() => return,
+            }
+        }
+    }
+
+    async fn capture(&self, params: SessionCapture) -> Result<Value, Refusal> {
+        self.host
+            .read(move |model, _| {
+                let id = queries::session(&model.state, &params.session)?;
+                let Some(screen) = model.work.screens.get(&id) else { return Err(no_screen(&id)) };
+                let text = match (params.history, params.ansi) {
+                    (false, false) => screen.text(),
+                    (true, false) => screen.history_text(),
+                    (false, true) => screen.ansi(),
+                    (true, true) => screen.history_ansi(),
+                };
+                let size = screen.size();
+                Ok(shapes::reply(json!({"session": id, "size": [size.rows, size.cols], "text": text})))
+            })
+            .await?
+    }
+
+    async fn send_keys(&self, params: SessionSendKeys) -> Result<Value, Refusal> {
+        let inputs = keys::parse(&params.keys, params.literal)?;
+        let (id, bytes) = self
+            .host
+            .read(move |model, _| {
+                let id = queries::session(&model.state, &params.session)?;
+                let Some(screen) = model.work.screens.get(&id) else { return Err(no_screen(&id)) };
+                let modes = screen.modes();
+                let mut bytes = Vec::new();
+                for input in inputs {
+                    match input {
+                        KeyInput::Text(text) => bytes.extend(text.into_bytes()),
+                        KeyInput::Key(key) => bytes.extend(term::keys::encode(&key, &modes)),
+                    }
+                }
+                Ok((id, bytes))
+            })
+            .await??;
+        self.host.send_keys(id, bytes).await?;
+        Ok(shapes::reply(json!({"done": true})))
+    }
+}
+
+fn no_screen(id: &SessionId) -> Refusal {
+    Refusal::new(RefusalKind::Failed, format!("session {id} is not open yet"), "try again in a moment")
+}
+
+fn fresh_id() -> String {
+    uuid::Uuid::new_v4().simple().to_string()[..12].to_owned()
+}

@@ -1,0 +1,78 @@
+//! Runs a host with its socket, from the lock to the last answer.
+
+use super::about::About;
+use super::dispatch;
+use super::server::Server;
+use super::shapes::HostInfo;
+use crate::runtime::options::{HostError, HostOptions};
+use crate::runtime::owner::Owner;
+use crate::runtime::{clock::Clock, log, panics, start};
+use std::io::Write;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Calls that wait for the dispatcher.
+const WAITING: usize = 64;
+/// The last answers are written within this time, or not at all.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
+
+/// Runs until the host ends in order: by `shutdown`, a signal, or the loss of its terminal.
+///
+/// # Errors
+/// Another host has this profile, the configuration cannot be used, or the socket or terminal cannot be had.
+pub fn run(options: &HostOptions) -> Result<(), HostError> {
+    let settings = start::settings(options)?;
+    let owner = Owner::acquire(&options.paths).map_err(|error| HostError::failed(error.to_string(), error.hint()))?;
+    let _log = log::init(&options.paths);
+    panics::set_hook();
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(|error| HostError::failed(format!("cannot start: {error}"), "free some memory or processes"))?;
+    let report = runtime.block_on(serve(options, settings))?;
+    // What still waits for an engine must not hold up the end of the process.
+    runtime.shutdown_background();
+    drop(owner);
+    for line in report {
+        let _ = writeln!(std::io::stderr(), "hermes-tui: {line}");
+    }
+    Ok(())
+}
+
+async fn serve(options: &HostOptions, settings: crate::config::Loaded) -> Result<Vec<String>, HostError> {
+    let paths = &options.paths;
+    let spec = settings.options.env.spec();
+    let mut prepared = start::prepare(options, settings)?;
+    let server = Server::bind(&paths.socket()).map_err(|error| {
+        HostError::failed(format!("cannot listen on the socket: {error}"), "correct that, or use another profile with HTUI_HOME=DIR")
+    })?;
+    let host = HostInfo {
+        pid: std::process::id(),
+        started: Clock::system().now(),
+        socket: paths.socket(),
+        data_dir: paths.data_dir.clone(),
+        logs: paths.logs(),
+        screen: options.screen,
+    };
+    let about = Arc::new(About::new(host, prepared.backends.clone(), paths.environments(), spec));
+    let (calls, incoming) = mpsc::channel(WAITING);
+    let listening = tokio::spawn(server.run(calls));
+    let dispatching = tokio::spawn(dispatch::run(prepared.handle.clone(), Arc::clone(&about), incoming));
+    let probing = tokio::spawn(async move { about.probe().await });
+    prepared.obey_signals()?;
+    // The terminal last: nothing may fail any more once it is ours.
+    let terminal = if options.screen { Some(prepared.take_terminal()?) } else { None };
+    let start::Prepared { host, handle, .. } = prepared;
+    tracing::info!("started, pid {}", std::process::id());
+    let report = host.run().await;
+    drop(terminal);
+    drop(handle);
+    probing.abort();
+    let _ = tokio::time::timeout(LAST_ANSWERS, dispatching).await;
+    listening.abort();
+    let _ = listening.await;
+    tracing::info!("ended");
+    Ok(report)
+}

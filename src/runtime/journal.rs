@@ -1,0 +1,108 @@
+//! The loop's side of the journal: what changed goes to the store, what it remembers comes back as an event.
+
+use super::store::{Limits, OutputStream, Store};
+use crate::app::{Msg, Stream};
+use crate::domain::{CallId, Event, Moment, Notice, Record, State};
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::time::Duration;
+
+/// How long the end of the host waits for the last write.
+const LAST_WRITE: Duration = Duration::from_secs(5);
+/// Of that many newest commands the output is shown again after a start.
+const SHOWN_AGAIN: usize = 200;
+
+/// The journal of one host; without a store nothing is remembered (for tests).
+pub struct Journal {
+    store: Option<Store>,
+    at_open: Vec<String>,
+    last_seq: u64,
+}
+
+impl Journal {
+    /// Opens the journal and gives what it remembers, oldest first: one event for the core, then the output of the
+    /// newest commands for the feed.
+    #[must_use]
+    pub fn open(path: &Path, now: Moment) -> (Self, Vec<Msg>) {
+        let (mut store, troubles) = Store::open(path, Limits::default(), now);
+        let restored = store.load();
+        let newest = restored.calls.iter().rev().take(SHOWN_AGAIN).map(|call| call.id.clone());
+        let outputs: Vec<Msg> = newest.collect::<Vec<_>>().iter().rev().flat_map(|call| output(&store, call)).collect();
+        let event = Event::Restored {
+            environments: restored.environments,
+            conversations: restored.conversations,
+            calls: restored.calls,
+            saved_at: restored.saved_at,
+        };
+        let at_open = troubles.iter().map(ToString::to_string).collect();
+        let msgs = std::iter::once(Msg::Domain(event)).chain(outputs).collect();
+        (Self { store: Some(store), at_open, last_seq: restored.last_seq }, msgs)
+    }
+
+    /// Remembers nothing.
+    #[must_use]
+    pub fn none() -> Self {
+        Self { store: None, at_open: Vec::new(), last_seq: 0 }
+    }
+
+    /// The number of the last event of earlier hosts.
+    #[must_use]
+    pub fn last_seq(&self) -> u64 {
+        self.last_seq
+    }
+
+    /// Has changed rows written.
+    pub fn save(&self, state: &State, records: &BTreeSet<Record>, now: Moment) {
+        if let Some(store) = &self.store {
+            store.save(now, state, records);
+        }
+    }
+
+    /// Has a command's output written.
+    pub fn output(&self, call: &CallId, stream: Stream, bytes: &[u8]) {
+        if let Some(store) = &self.store {
+            let stream = match stream {
+                Stream::Out => OutputStream::Stdout,
+                Stream::Err => OutputStream::Stderr,
+            };
+            store.append_output(call, stream, bytes);
+        }
+    }
+
+    /// Has a happening written.
+    pub fn event(&self, seq: u64, at: Moment, notice: &Notice) {
+        if let (Some(store), Ok(line)) = (&self.store, serde_json::to_value(notice)) {
+            store.append_event(seq, at, line);
+        }
+    }
+
+    /// What went wrong since this was last asked, for people.
+    pub fn troubles(&mut self) -> Vec<String> {
+        let mut all = std::mem::take(&mut self.at_open);
+        if let Some(store) = &self.store {
+            all.extend(store.troubles().iter().map(ToString::to_string));
+        }
+        all
+    }
+
+    /// Writes what waits.
+    pub fn close(&self) {
+        if let Some(store) = &self.store
+            && !store.flush(LAST_WRITE)
+        {
+            tracing::warn!("the journal could not be written whole");
+        }
+    }
+}
+
+fn output(store: &Store, call: &CallId) -> Vec<Msg> {
+    let chunk = |chunk: super::store::OutputChunk| {
+        let (stream, bytes) = match chunk.stream {
+            Some(OutputStream::Stdout) => (Stream::Out, chunk.bytes),
+            Some(OutputStream::Stderr) => (Stream::Err, chunk.bytes),
+            None => (Stream::Out, format!("\n… {} bytes were not kept …\n", chunk.omitted).into_bytes()),
+        };
+        Msg::CallOutput { call: call.clone(), stream, bytes }
+    };
+    store.output(call).into_iter().map(chunk).collect()
+}

@@ -1,0 +1,155 @@
+//! Puts a host together: configuration, lock, backends, journal, model; then signals and the terminal.
+
+use super::clock::Clock;
+use super::discovery;
+use super::effects::Performer;
+use super::handle::HostHandle;
+use super::host::{Host, HostParts};
+use super::inbound::{self, Inbound, Inbox};
+use super::journal::Journal;
+use super::options::{HostError, HostOptions};
+use super::paths::Paths;
+use super::screen::ClientScreen;
+use super::terminal::{self, TerminalGuard};
+use super::watcher;
+use crate::app::{ClientId, Model, Msg};
+use crate::backend::Backend;
+use crate::backend::local::{LocalBackend, LocalConfig};
+use crate::config::{self, Options};
+use crate::domain::EndpointId;
+use crate::ui::{self, ColourDepth};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The terminal of this process, as a client.
+const HERE: ClientId = ClientId(1);
+
+/// A host that is ready to run.
+pub struct Prepared {
+    /// The loop.
+    pub host: Host,
+    /// How to reach it.
+    pub handle: HostHandle,
+    /// What its backends are, by endpoint.
+    pub backends: BTreeMap<EndpointId, Arc<dyn Backend>>,
+    inbox: Inbox,
+    options: Options,
+}
+
+/// Reads the settings from the configuration's text.
+///
+/// # Errors
+/// A value that cannot be used (exit 3).
+pub fn settings(options: &HostOptions) -> Result<config::Loaded, HostError> {
+    config::load(&options.config.text).map_err(|error| HostError {
+        exit_code: 3,
+        message: format!("cannot use the configuration {}: {error}", options.config.path.display()),
+        hint: "correct it, or move the file away to run with the defaults".to_owned(),
+    })
+}
+
+/// Puts a host together. Nothing of it runs yet; must be called within a tokio runtime.
+///
+/// # Errors
+/// The program's own file cannot be found.
+pub fn prepare(options: &HostOptions, settings: config::Loaded) -> Result<Prepared, HostError> {
+    let paths = &options.paths;
+    let clock = Clock::system();
+    let (inbox, outbox) = inbound::channel();
+    let backends = backends(paths, &settings.options)?;
+    let performer = Performer::new(backends.clone(), paths.environments(), inbox.clone());
+    let (journal, remembered) = Journal::open(&paths.journal(), clock.now());
+    let model = Model::new(settings.options.clone(), seed());
+    let mut host = Host::new(HostParts { model, clock, inbox: inbox.clone(), outbox, performer, journal });
+    host.restore(remembered);
+    let trouble = settings.warnings.into_iter().map(|text| {
+        tracing::warn!("configuration: {text}");
+        Msg::Trouble(format!("configuration: {text}"))
+    });
+    host.restore(trouble.collect());
+    for backend in backends.values() {
+        watcher::watch(backend, inbox.clone());
+    }
+    let handle = HostHandle::new(inbox.clone());
+    Ok(Prepared { host, handle, backends, inbox, options: settings.options })
+}
+
+fn backends(paths: &Paths, options: &Options) -> Result<BTreeMap<EndpointId, Arc<dyn Backend>>, HostError> {
+    let exe = std::env::current_exe().map_err(|error| {
+        HostError::failed(format!("cannot find the program's own file: {error}"), "start it by its full path")
+    })?;
+    let mut local = LocalConfig::new(exe, &paths.data_dir, &paths.runtime_dir);
+    local.shell = options.shell.first().cloned();
+    let local: Arc<dyn Backend> = Arc::new(LocalBackend::new(local));
+    Ok(BTreeMap::from([(local.endpoint(), local)]))
+}
+
+fn theme(theme: config::Theme) -> ui::Theme {
+    match theme {
+        config::Theme::Dark => ui::Theme::dark(),
+        config::Theme::Light => ui::Theme::light(),
+        config::Theme::Mono => ui::Theme::mono(),
+    }
+}
+
+fn seed() -> u64 {
+    uuid::Uuid::new_v4().as_u64_pair().0
+}
+
+impl Prepared {
+    /// Takes the terminal and shows the screen in it. The guard gives it back.
+    ///
+    /// # Errors
+    /// There is no terminal, or it refuses a mode.
+    pub fn take_terminal(&mut self) -> Result<TerminalGuard, HostError> {
+        let failed = |error: std::io::Error| {
+            HostError::failed(
+                format!("cannot open the screen: {error}"),
+                "run it in a terminal, or use hermes-tui serve for a host without a screen",
+            )
+        };
+        let mut caps = terminal::caps(&|name| std::env::var(name).ok());
+        if let Some(ascii) = self.options.ascii {
+            caps.unicode = !ascii;
+        }
+        let theme = theme(self.options.theme);
+        let style = ui::Style::new(&theme, ColourDepth::from_count(caps.colours), caps.unicode);
+        let guard = TerminalGuard::take(self.options.mouse).map_err(failed)?;
+        let frames = terminal::frame_writer(HERE, self.inbox.clone());
+        let screen = ClientScreen::new(terminal::size(), caps, style, frames).map_err(failed)?;
+        self.host.attach(HERE, screen);
+        terminal::read_terminal(HERE, self.inbox.clone());
+        discovery::look_around(self.backends.values().cloned().collect(), self.inbox.clone());
+        Ok(guard)
+    }
+
+    /// Ends the host in order on SIGTERM, SIGINT and SIGHUP.
+    ///
+    /// # Errors
+    /// The handlers cannot be set.
+    pub fn obey_signals(&self) -> Result<(), HostError> {
+        for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+            self.on_signal(kind, || Inbound::Terminate)?;
+        }
+        // How tests see that the terminal comes back after a panic of the loop; not in a release.
+        if cfg!(debug_assertions) && std::env::var_os("HTUI_TEST_PANIC").is_some() {
+            self.on_signal(SignalKind::user_defined1(), || {
+                Inbound::Read(Box::new(|_, _| panic!("a panic that a test asked for")))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn on_signal(&self, kind: SignalKind, make: impl Fn() -> Inbound + Send + 'static) -> Result<(), HostError> {
+        let mut signals = signal(kind)
+            .map_err(|error| HostError::failed(format!("cannot listen for signals: {error}"), "see the log"))?;
+        let inbox = self.inbox.clone();
+        tokio::spawn(async move {
+            while signals.recv().await.is_some() {
+                inbox.send(make()).await;
+            }
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,25 @@
+//! Forwards what backends say to the core.
+
+use super::inbound::Inbox;
+use crate::backend::{Backend, BackendEvent};
+use crate::domain::Event;
+use futures_util::StreamExt;
+use std::sync::Arc;
+
+/// Follows a backend for as long as the host lives.
+pub fn watch(backend: &Arc<dyn Backend>, inbox: Inbox) {
+    let endpoint = backend.endpoint();
+    let mut events = backend.watch();
+    tokio::spawn(async move {
+        while let Some(event) = events.next().await {
+            let endpoint = endpoint.clone();
+            let event = match event {
+                BackendEvent::Snapshot(found) => Event::Snapshot { endpoint, found },
+                BackendEvent::Ended { sandbox, removed, why } => Event::SandboxEnded { sandbox, endpoint, removed, why },
+                BackendEvent::Down(detail) => Event::EndpointDown { endpoint, detail },
+                BackendEvent::Up => Event::EndpointUp(endpoint),
+            };
+            inbox.event(event).await;
+        }
+    });
+}
