@@ -9,7 +9,6 @@ use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Listed, Overlay, Prompted, TurnList};
 use super::super::view_model::Level;
 use super::panes::{GoTo, roomier};
-use crate::config::KeyPress;
 use crate::domain::{ConversationId, EnvId, EnvSpec, LeaseKind, Moment, Phase, Request, SessionState};
 
 impl Model {
