@@ -73,10 +73,11 @@ fn tab_of(model: &Model, client: ClientId, index: usize, tab: &TabState) -> Tab 
 /// Columns that a tab takes in the tab bar, for the mouse: number, title, turn, signs, and the blanks between.
 pub(super) fn tab_width(model: &Model, client: ClientId, index: usize, tab: &TabState) -> u16 {
     let tab = tab_of(model, client, index, tab);
-    let turn = tab.turn.map_or(0, |n| format!(" turn {n} ▸").width());
-    let signs = usize::from(tab.zoomed) + usize::from(tab.activity || tab.bell || tab.current);
-    let width = 2 + format!("{}:", tab.number).width() + tab.title.width().min(24) + turn + signs;
-    u16::try_from(width).unwrap_or(u16::MAX)
+    let label = format!(" {}:", tab.number).width() + tab.title.width().min(24) + usize::from(tab.current);
+    let turn = tab.turn.map_or(0, |n| format!(" turn {n} ▶").width());
+    let zoom = if tab.zoomed { " zoom".len() } else { 0 };
+    let sign = if tab.bell || (tab.activity && !tab.current) { 2 } else { 0 };
+    u16::try_from(label + turn + zoom + sign + 1).unwrap_or(u16::MAX)
 }
 
 /// The screen without panes: what was found here, and what can be done with one key each.
