@@ -38,7 +38,7 @@ pub struct Model {
     pub(super) acted: BTreeMap<SessionId, Moment>,
     /// The client whose size counts: the last one that did something.
     pub(super) active: Option<ClientId>,
-    /// When the drawing of now was made; ticks of countdowns are counted from it.
+    /// The end was asked for.
     pub(super) shutting_down: bool,
 }
 
@@ -61,6 +61,8 @@ pub struct Workspace {
     pub buffer: String,
     /// Titles that programs set.
     pub titles: BTreeMap<SessionId, String>,
+    /// Sessions whose pane was closed and that are being ended.
+    pub(super) closing: BTreeSet<SessionId>,
     /// Sizes that the PTYs have.
     pub(super) sizes: BTreeMap<SessionId, Size>,
     next_pane: u32,

@@ -9,7 +9,6 @@ use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Listed, Overlay, Prompted, TurnList};
 use super::super::view_model::Level;
 use super::panes::{GoTo, roomier};
-use crate::config::KeyPress;
 use crate::domain::{ConversationId, EnvId, EnvSpec, LeaseKind, Moment, Phase, Request, SessionState};
 
 impl Model {
@@ -35,7 +34,7 @@ impl Model {
             }
             Action::Synchronise => self.synchronise(now, client),
             Action::NewTab | Action::OpenNew => match self.env_in_question(client) {
-                Some(env) => self.open_session(now, client, &env, None, cmds),
+                Some(env) => self.open_session(now, client, &env, None, None, cmds),
                 None => self.no_environment(now, client),
             },
             Action::NextTab => self.go_tab(now, client, GoTo::Next, cmds),
@@ -184,7 +183,7 @@ impl Model {
             if let Some(c) = self.clients.get_mut(&client) {
                 c.sidebar.selected = Some(super::super::model::RowKey::Env(id.clone()));
             }
-            self.open_session(now, client, &id, None, cmds);
+            self.open_session(now, client, &id, None, None, cmds);
         }
     }
 
@@ -286,7 +285,11 @@ impl Model {
         }
         let feed = self.work.panes_where(|k| matches!(k, PaneKind::Feed(id) if conversations.contains(id)));
         let beside = feed.first().map(|(tab, pane)| (*tab, *pane, roomier(self.frame(client).panes)));
-        self.open_session(now, client, env, beside, cmds);
+        let owner = feed.first().and_then(|(_, pane)| match self.work.panes.get(pane) {
+            Some(PaneKind::Feed(id)) => Some(id.clone()),
+            _ => None,
+        });
+        self.open_session(now, client, env, owner, beside, cmds);
     }
 
     /// The agent pane of the conversation in question.

@@ -4,7 +4,8 @@ use super::super::model::{Group, GroupKey, Model, PaneKind, RowKey};
 use super::super::msg::Cmd;
 use super::super::view_model::Level;
 use crate::domain::{
-    Answer, ConversationId, Effect, EnvId, Event, Moment, Notice, NoticeKind, Record, SessionId, SessionState,
+    Answer, ConversationId, Effect, EnvId, Event, Moment, Notice, NoticeKind, Record, Session, SessionId,
+    SessionState,
 };
 use std::collections::BTreeMap;
 
@@ -112,7 +113,8 @@ impl Model {
     /// Puts a conversation's session beside its feed, or in the place of its former session.
     pub(super) fn show_conversation_session(&mut self, _now: Moment, id: &ConversationId, _cmds: &mut Vec<Cmd>) {
         let Some(session) = self.state.conversations.get(id).and_then(|c| c.session.clone()) else { return };
-        if !self.state.sessions.contains_key(&session) || !self.work.shown(&session).is_empty() {
+        let over = |s: &Session| matches!(s.state, SessionState::Ended { .. });
+        if self.state.sessions.get(&session).is_none_or(over) || !self.work.shown(&session).is_empty() {
             return;
         }
         let Some(tab) = self.work.tabs.iter().find(|t| t.conversation.as_ref() == Some(id)).map(|t| t.id) else {
@@ -145,11 +147,13 @@ impl Model {
         self.touch();
     }
 
-    /// A session ended: it is kept as long as a pane shows it.
+    /// A session ended. It is kept, for its pane and for whoever asks for it by its id; unless its pane was closed.
     fn session_over(&mut self, now: Moment, session: &SessionId, cmds: &mut Vec<Cmd>) {
-        if self.work.shown(session).is_empty() {
+        if self.work.closing.remove(session) {
             self.forget(now, session, cmds);
         }
+        let sessions = &self.state.sessions;
+        self.work.screens.retain(|id, _| sessions.contains_key(id));
     }
 
     /// A session that ended and is shown nowhere is forgotten, with its screen.

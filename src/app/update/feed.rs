@@ -150,7 +150,7 @@ impl Model {
                 let here = self.work.panes_where(of_env).into_iter().find(|(t, _)| *t == tab);
                 match here {
                     Some((tab, shell)) => self.look_at(now, client, tab, Some(shell), cmds),
-                    None => self.open_session(now, client, &env, beside, cmds),
+                    None => self.open_session(now, client, &env, Some(id.clone()), beside, cmds),
                 }
                 if let Some(c) = self.clients.get_mut(&client) {
                     c.sidebar.selected = Some(RowKey::Env(env));

@@ -13,6 +13,8 @@ mod sessions;
 mod sidebar;
 mod timer;
 
+pub(super) use overlay::{available, prompt_problem};
+
 use super::model::{Client, Model};
 use super::msg::{Cmd, Msg};
 use super::view_model::Level;

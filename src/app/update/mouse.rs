@@ -16,19 +16,15 @@ const WHEEL: i64 = 3;
 impl Model {
     /// A mouse event of a client.
     pub(super) fn mouse(&mut self, now: Moment, client: ClientId, event: MouseEvent, cmds: &mut Vec<Cmd>) {
-        let Some(c) = self.clients.get(&client) else { return };
-        if !self.options.mouse || event.modifiers.contains(KeyModifiers::SHIFT) {
+        if !self.clients.contains_key(&client) || !self.options.mouse || event.modifiers.contains(KeyModifiers::SHIFT) {
             return;
         }
         if !matches!(event.kind, MouseEventKind::Moved) {
             self.made_active(client);
         }
-        let Some(c2) = self.clients.get_mut(&client) else { return };
-        if c2.overlay.is_some() {
-            self.overlay_mouse(client, event.kind);
-            return;
+        if self.clients.get(&client).is_some_and(|c| c.overlay.is_some()) {
+            return self.overlay_mouse(client, event.kind);
         }
-        let _ = c;
         match event.kind {
             MouseEventKind::Down(button) => self.pressed(now, client, event, button, cmds),
             MouseEventKind::Drag(_) => self.dragged(now, client, event, cmds),
@@ -311,7 +307,7 @@ impl Model {
         cmds: &mut Vec<Cmd>,
     ) {
         let screen = self.session_of(pane).and_then(|s| self.work.screens.get(s));
-        let Some(text) = screen.and_then(|s| s.selected_text(selection)).filter(|t| !t.is_empty()) else { return };
+        let Some(text) = screen.and_then(|s| selection.text(s)).filter(|t| !t.is_empty()) else { return };
         let (lines, chars) = (text.lines().count(), text.chars().count());
         let told = if lines > 1 { format!("copied {lines} lines") } else { format!("copied {chars} characters") };
         self.work.buffer.clone_from(&text);

@@ -213,8 +213,8 @@ impl Model {
                 let session = self.session_of(pane).cloned();
                 self.close_pane(pane);
                 if let Some(session) = session {
-                    self.order(now, client, Request::KillSession(session.clone()), cmds);
-                    self.forget(now, &session, cmds);
+                    self.work.closing.insert(session.clone());
+                    self.order(now, client, Request::KillSession(session), cmds);
                 }
             }
             Deed::Stop(env) => self.order(now, client, Request::Stop { env, force: true }, cmds),
@@ -235,6 +235,7 @@ impl Model {
                 && self.state.sessions.get(&id).is_some_and(|s| s.state == SessionState::Opening)
             {
                 self.close_pane(pane);
+                self.work.closing.insert(id.clone());
                 return self.order(now, client, Request::KillSession(id), cmds);
             }
             return self.close_and_forget(now, pane, cmds);

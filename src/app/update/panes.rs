@@ -18,6 +18,7 @@ impl Model {
         now: Moment,
         client: ClientId,
         env: &EnvId,
+        conversation: Option<ConversationId>,
         at: Option<(TabId, PaneId, Axis)>,
         cmds: &mut Vec<Cmd>,
     ) {
@@ -38,7 +39,7 @@ impl Model {
             None => self.work.add_tab(pane, None),
         };
         self.look_at(now, client, tab, Some(pane), cmds);
-        self.request_session(now, session, env, None, pane, cmds);
+        self.request_session(now, session, env, conversation, pane, cmds);
     }
 
     /// Asks for a session of the size that its pane has.
@@ -283,7 +284,7 @@ impl Model {
         if !tree.fits(self.frame(client).panes) {
             return self.say(now, Level::Warning, "no room for another pane here", Some(client));
         }
-        self.open_session(now, client, &env, Some((tab, pane, axis)), cmds);
+        self.open_session(now, client, &env, None, Some((tab, pane, axis)), cmds);
     }
 
     /// Tab and focused pane of a client.

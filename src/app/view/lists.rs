@@ -1,0 +1,57 @@
+//! Lists to pick from: commands, and places to go to.
+
+use super::super::command::COMMANDS;
+use super::super::layout::PaneId;
+use super::super::model::{Model, PaneKind, TabId};
+use super::super::msg::ClientId;
+use super::super::update::available;
+use super::sidebar::fuzzy;
+use super::words;
+use crate::domain::EnvId;
+
+/// Where a row of the list of places leads.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Place {
+    /// A tab.
+    Tab(TabId),
+    /// A pane.
+    Pane(TabId, PaneId),
+    /// An environment.
+    Env(EnvId),
+}
+
+/// Commands that match what is typed: index into the table, whether it can be done now.
+pub fn command_rows(model: &Model, client: ClientId, typed: &str) -> Vec<(usize, bool)> {
+    let texts: Vec<String> = COMMANDS.iter().map(|c| format!("{} {}", c.name, c.help)).collect();
+    let found = fuzzy(typed, texts.iter().enumerate().map(|(i, t)| (i, t.as_str())).collect());
+    found.into_iter().map(|i| (i, available(model, client, COMMANDS[i].action))).collect()
+}
+
+/// Places that match what is typed: where it leads, text, remark.
+pub fn places(model: &Model, typed: &str) -> Vec<(Place, String, String)> {
+    let mut all: Vec<(Place, String, String)> = Vec::new();
+    for (index, tab) in model.work.tabs.iter().enumerate() {
+        let title = tab.name.clone().unwrap_or_else(|| model.tab_title(tab));
+        let panes = tab.tree.panes();
+        let remark = format!("tab, {} pane{}", panes.len(), if panes.len() == 1 { "" } else { "s" });
+        all.push((Place::Tab(tab.id), format!("{}: {title}", index + 1), remark));
+        if panes.len() > 1 {
+            for pane in panes {
+                let text = match model.work.panes.get(&pane) {
+                    Some(PaneKind::Session(id)) => model.session_name(id),
+                    Some(PaneKind::Feed(id)) => format!("agent of {id}"),
+                    None => continue,
+                };
+                all.push((Place::Pane(tab.id, pane), format!("{}: {title} › {text}", index + 1), "pane".to_owned()));
+            }
+        }
+    }
+    for id in model.groups.iter().flat_map(|g| &g.envs) {
+        if let Some(env) = model.state.environments.get(id) {
+            all.push((Place::Env(id.clone()), env.name.clone(), format!("environment, {}", words::phase(env.phase))));
+        }
+    }
+    let order = fuzzy(typed, all.iter().enumerate().map(|(i, (_, t, _))| (i, t.as_str())).collect());
+    let mut rows: Vec<Option<(Place, String, String)>> = all.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|i| rows[i].take()).collect()
+}

@@ -1,0 +1,114 @@
+//! Model → view model: what one client's screen shows now. Only what is in sight is made.
+
+pub(super) mod feed;
+pub(super) mod lists;
+mod overlay;
+mod panes;
+pub(super) mod sidebar;
+mod status;
+pub(super) mod turns;
+pub(super) mod words;
+
+use super::command::Action;
+use super::model::{Leader, Model, TabState};
+use super::msg::ClientId;
+use super::view_model::{Area, Mode, Tab, Toast, ViewModel, Welcome};
+use crate::domain::{Moment, Size};
+use unicode_width::UnicodeWidthStr;
+
+/// What a client's screen shows. An unknown client has an empty screen.
+#[must_use]
+pub fn view_model(model: &Model, now: Moment, client: ClientId) -> ViewModel<'_> {
+    let frame = model.shown_frame(client);
+    let size = model.clients.get(&client).map_or(Size { rows: 0, cols: 0 }, |c| c.size);
+    let tab = model.tab_of(client);
+    let panes = tab.map(|t| panes::panes(model, now, client, t, frame.panes)).unwrap_or_default();
+    let notices = model
+        .toasts
+        .iter()
+        .filter(|t| t.until > now && t.only.is_none_or(|only| only == client))
+        .map(|t| Toast { text: t.text.clone(), level: t.level })
+        .collect();
+    ViewModel {
+        size,
+        now,
+        mode: mode(model, client),
+        sidebar: sidebar::sidebar(model, now, client),
+        tabs: model.work.tabs.iter().enumerate().map(|(i, t)| tab_of(model, client, i, t)).collect(),
+        tabs_area: frame.tabs,
+        panes,
+        panes_area: frame.panes,
+        status: status::status(model, now, client),
+        overlay: overlay::overlay(model, now, client),
+        notices,
+        welcome: tab.is_none().then(|| welcome(model)),
+    }
+}
+
+/// Where a client's keys go.
+pub(super) fn mode(model: &Model, client: ClientId) -> Mode {
+    match model.clients.get(&client) {
+        Some(c) if c.overlay.is_some() => Mode::Overlay,
+        Some(c) if c.leader == Some(Leader::Pressed) => Mode::Leader,
+        Some(c) if c.copying.is_some() => Mode::Copy,
+        _ if model.in_nav(client) => Mode::Nav,
+        _ => Mode::Pane,
+    }
+}
+
+fn tab_of(model: &Model, client: ClientId, index: usize, tab: &TabState) -> Tab {
+    let conversation = tab.conversation.as_ref().and_then(|id| model.state.conversations.get(id));
+    let turn = conversation.and_then(|c| c.turns.iter().rev().find(|t| t.ended.is_none()));
+    Tab {
+        number: index + 1,
+        title: tab.name.clone().unwrap_or_else(|| model.tab_title(tab)),
+        current: model.clients.get(&client).is_some_and(|c| c.tab == Some(tab.id)),
+        activity: tab.activity,
+        bell: tab.bell,
+        turn: turn.map(|t| t.number),
+        zoomed: tab.zoomed.is_some(),
+    }
+}
+
+/// Columns that a tab takes in the tab bar, for the mouse: number, title, turn, signs, and the blanks between.
+pub(super) fn tab_width(model: &Model, client: ClientId, index: usize, tab: &TabState) -> u16 {
+    let tab = tab_of(model, client, index, tab);
+    let label = format!(" {}:", tab.number).width() + tab.title.width().min(24) + usize::from(tab.current);
+    let turn = tab.turn.map_or(0, |n| format!(" turn {n} ▶").width());
+    let zoom = if tab.zoomed { " zoom".len() } else { 0 };
+    let sign = if tab.bell || (tab.activity && !tab.current) { 2 } else { 0 };
+    u16::try_from(label + turn + zoom + sign + 1).unwrap_or(u16::MAX)
+}
+
+/// The screen without panes: what was found here, and what can be done with one key each.
+fn welcome(model: &Model) -> Welcome {
+    let key = |action| model.bindings.nav_key(action);
+    let offers = if model.state.environments.is_empty() {
+        let what = match model.options.env.backend {
+            crate::domain::BackendKind::Local => "make a persistent local sandbox, and a shell in it",
+            crate::domain::BackendKind::Docker => "make a persistent container, and a shell in it",
+        };
+        vec![
+            ("n".to_owned(), what.to_owned()),
+            ("f".to_owned(), "choose what the environment shall be".to_owned()),
+            (key(Action::Help), "all keys".to_owned()),
+            (key(Action::Quit), "quit".to_owned()),
+        ]
+    } else {
+        vec![
+            (key(Action::Open), "open a shell in the selected environment".to_owned()),
+            (key(Action::NewEnv), "make another environment".to_owned()),
+            (key(Action::Fold), "show the selected environment's details".to_owned()),
+            (key(Action::Turns), "conversations and their turns".to_owned()),
+            (key(Action::Help), "all keys".to_owned()),
+            (key(Action::Quit), "quit".to_owned()),
+        ]
+    };
+    Welcome { found: model.work.found.clone(), offers }
+}
+
+/// The part of an area to the right of a column.
+fn right_of(area: Area, x: u16) -> Area {
+    let cut = x.saturating_sub(area.x).min(area.width);
+    Area { x: area.x + cut, width: area.width - cut, ..area }
+}

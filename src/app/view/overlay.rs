@@ -1,0 +1,183 @@
+//! What lies over the screen.
+
+use super::super::command::{COMMANDS, Section};
+use super::super::model::{Leader, Model};
+use super::super::msg::ClientId;
+use super::super::overlay::{Dialog, Listed, Overlay as State, Prompted};
+use super::super::update::prompt_problem;
+use super::super::view_model::Overlay;
+use super::lists::{command_rows, places};
+use super::turns::turn_rows;
+use super::words;
+use crate::domain::{EnvId, Moment, VerdictKind};
+
+/// What lies over a client's screen.
+pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> {
+    let c = model.clients.get(&client)?;
+    let Some(state) = &c.overlay else {
+        return (c.leader == Some(Leader::Pressed)).then(|| Overlay::WhichKey(model.bindings.footer()));
+    };
+    Some(match state {
+        State::Help { scroll } => {
+            let sections = help(model);
+            let lines: usize = sections.iter().map(|(_, rows)| rows.len() + 2).sum();
+            Overlay::Help { scroll: (*scroll).min(lines.saturating_sub(1)), sections }
+        }
+        State::List { of, input, selected } => {
+            let rows = match of {
+                Listed::Commands => command_rows(model, client, input.text())
+                    .into_iter()
+                    .map(|(index, can)| {
+                        let command = &COMMANDS[index];
+                        let [after, nav, direct] = model.bindings.keys_of(command);
+                        let keys: Vec<String> = after.into_iter().take(1).chain(direct.into_iter().take(1)).collect();
+                        let keys = if keys.is_empty() { nav.into_iter().take(1).map(|k| format!("NAV {k}")).collect() } else { keys };
+                        (format!("{}  {}", command.name, command.help), keys.join(", "), can)
+                    })
+                    .collect(),
+                Listed::Places => places(model, input.text()).into_iter().map(|(_, text, remark)| (text, remark, true)).collect::<Vec<_>>(),
+            };
+            let title = if *of == Listed::Commands { "commands" } else { "go to" };
+            let selected = (*selected).min(rows.len().saturating_sub(1));
+            Overlay::Palette {
+                title: title.to_owned(),
+                input: input.text().to_owned(),
+                cursor: input.column(),
+                rows,
+                selected,
+            }
+        }
+        State::Dialog(dialog) => shown(dialog),
+        State::Prompt { of, input } => {
+            let title = match of {
+                Prompted::TabName(_) => "name of the tab (empty: by itself)".to_owned(),
+                Prompted::EnvName(id) => {
+                    let name = model.state.environments.get(id).map_or("", |e| e.name.as_str());
+                    format!("new name of {name}")
+                }
+                Prompted::Search(true) => "search downwards".to_owned(),
+                Prompted::Search(false) => "search upwards".to_owned(),
+            };
+            let problem = prompt_problem(model, of, input.text());
+            Overlay::Prompt { title, input: input.text().to_owned(), cursor: input.column(), problem }
+        }
+        State::Form(form) => Overlay::Form {
+            title: "new environment · Enter makes it".to_owned(),
+            fields: form.rows(),
+            selected: form.selected,
+            problem: form.accept().err(),
+        },
+        State::Turns(list) => {
+            let rows = turn_rows(model, now, list);
+            let selected = list.selected.as_ref().and_then(|s| rows.iter().position(|(k, _)| k == s)).unwrap_or(0);
+            let scroll = list.scroll.min(rows.len().saturating_sub(1));
+            Overlay::Turns {
+                rows: rows.into_iter().map(|(_, row)| row).collect(),
+                selected,
+                scroll,
+                filter: if list.filtering || !list.filter.text().is_empty() {
+                    list.filter.text().to_owned()
+                } else {
+                    String::new()
+                },
+            }
+        }
+        State::Explain { env, scroll } => explain(model, now, env, *scroll),
+    })
+}
+
+fn shown(dialog: &Dialog) -> Overlay {
+    Overlay::Dialog {
+        title: dialog.title.clone(),
+        lost: dialog.lost.clone(),
+        kept: dialog.kept.clone(),
+        text: dialog.text.clone(),
+        choices: dialog
+            .choices
+            .iter()
+            .map(|c| (c.key.map_or_else(|| "Esc".to_owned(), |k| k.to_string()), c.label.clone()))
+            .collect(),
+        selected: dialog.selected,
+        danger: dialog.danger,
+    }
+}
+
+/// Every command with its keys, by section, and what is not in the table.
+fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
+    let leader = model.bindings.leader;
+    let row = |key: &str, what: &str| (key.to_owned(), what.to_owned());
+    let mut out = vec![(
+        "Two states".to_owned(),
+        vec![
+            row("PANE", &format!("every key goes to the program but {leader}")),
+            row(&format!("{leader} {leader}"), "sends it to the program"),
+            row("NAV", "keys move in the sidebar and run commands without the leader"),
+        ],
+    )];
+    for section in Section::ALL {
+        let rows = COMMANDS
+            .iter()
+            .filter(|c| c.section == section)
+            .filter_map(|command| {
+                let [mut keys, nav, direct] = model.bindings.keys_of(command);
+                keys.extend(direct);
+                if !nav.is_empty() {
+                    keys.push(format!("NAV {}", nav.join("/")));
+                }
+                (!keys.is_empty()).then(|| (keys.join(", "), command.help.to_owned()))
+            })
+            .collect();
+        out.push((section.title().to_owned(), rows));
+    }
+    out.push((
+        "Agent pane".to_owned(),
+        vec![
+            row("Enter", "the conversation's shell beside it"),
+            row("j/k PgUp/PgDn g/G", "scroll"),
+            row("[ ]", "previous, next turn"),
+            row("f F", "next, previous failed command"),
+        ],
+    ));
+    out.push((
+        "Copy mode".to_owned(),
+        vec![
+            row("hjkl w b e 0 ^ $ g G Ctrl+U Ctrl+D", "move"),
+            row("v V Ctrl+V", "mark characters, lines, a block; o goes to the other end"),
+            row("y Enter", "copy and leave"),
+            row("/ ? n N", "search"),
+            row("q Esc", "leave"),
+        ],
+    ));
+    out.push((
+        "Mouse".to_owned(),
+        vec![
+            row("click", "focus"),
+            row("drag", "select and copy; on a border: resize; Alt: a block"),
+            row("wheel", "history"),
+            row("Shift", "the outer terminal's own selection"),
+        ],
+    ));
+    out
+}
+
+fn explain(model: &Model, now: Moment, id: &EnvId, scroll: usize) -> Overlay {
+    let env = model.state.environments.get(id);
+    let title = env.map_or_else(|| id.to_string(), |e| e.name.clone());
+    match model.state.verdict(now, id) {
+        Some(verdict) => {
+            let mut facts: Vec<(String, String)> = verdict.evidence.into_iter().map(|f| (f.what, f.detail)).collect();
+            if let Some(until) = verdict.until.filter(|u| *u > now) {
+                facts.push(("stands for".to_owned(), words::left(until.since(now))));
+            }
+            let scroll = scroll.min(facts.len().saturating_sub(1));
+            Overlay::Explain { title, verdict: verdict.kind, reason: verdict.reason, facts, scroll }
+        }
+        None => Overlay::Explain {
+            title,
+            verdict: VerdictKind::AtRest,
+            reason: "it is no longer listed".to_owned(),
+            facts: Vec::new(),
+            scroll: 0,
+        },
+    }
+}

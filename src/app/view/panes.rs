@@ -1,0 +1,206 @@
+//! Panes of the shown tab: titles, marks, banners, contents.
+
+use super::super::layout::{PaneId, inner};
+use super::super::model::{Model, PaneKind, TabState};
+use super::super::msg::ClientId;
+use super::super::view_model::{Area, Banner, Level, Pane, PaneContent};
+use super::{feed, right_of, words};
+use crate::domain::{ConversationId, Environment, Moment, Phase, Session, SessionState};
+
+/// Panes narrower than this are not drawn beside a sidebar that lies over them.
+const LEAST: u16 = 6;
+
+/// The visible panes of a client's tab.
+pub fn panes<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabState, shown: Area) -> Vec<Pane<'a>> {
+    let focus = model.focus_in(client, tab);
+    model
+        .pane_areas(client, tab)
+        .into_iter()
+        .filter_map(|(pane, area)| {
+            // Where the sidebar lies over panes, what sticks out of them is drawn.
+            let area = right_of(area, shown.x);
+            if area.width < LEAST {
+                return None;
+            }
+            Some(make(model, now, client, tab, pane, area, pane == focus))
+        })
+        .collect()
+}
+
+fn make<'a>(
+    model: &'a Model,
+    now: Moment,
+    client: ClientId,
+    tab: &TabState,
+    pane: PaneId,
+    area: Area,
+    focused: bool,
+) -> Pane<'a> {
+    let env = model.env_of_pane(pane).and_then(|id| model.state.environments.get(&id));
+    let base = Pane {
+        area,
+        inner: inner(area),
+        focused: focused && !model.in_nav(client),
+        synchronised: tab.synchronised && model.session_of(pane).is_some(),
+        title: String::new(),
+        on_host: env.is_some_and(|e| e.spec.on_host),
+        marks: Vec::new(),
+        banner: None,
+        content: PaneContent::Waiting(String::new()),
+    };
+    match model.work.panes.get(&pane) {
+        Some(PaneKind::Feed(id)) => Pane {
+            title: feed_title(model, id),
+            marks: feed_marks(model, client, pane),
+            content: PaneContent::Feed(feed::lines(model, now, client, pane, id, base.inner.height)),
+            banner: env.and_then(|e| env_banner(now, e)),
+            ..base
+        },
+        Some(PaneKind::Session(id)) => match model.state.sessions.get(id) {
+            Some(session) => session_pane(model, now, client, pane, session, env, base),
+            None => Pane { content: PaneContent::Waiting("waiting for its session".to_owned()), ..base },
+        },
+        None => base,
+    }
+}
+
+fn session_pane<'a>(
+    model: &'a Model,
+    now: Moment,
+    client: ClientId,
+    pane: PaneId,
+    session: &'a Session,
+    env: Option<&Environment>,
+    base: Pane<'a>,
+) -> Pane<'a> {
+    let screen = model.work.screens.get(&session.id);
+    let ended = matches!(session.state, SessionState::Ended { .. });
+    let c = model.clients.get(&client);
+    let offset = model.offset(client, &session.id);
+    let content = match (screen, &session.state) {
+        (Some(screen), SessionState::Running | SessionState::Ended { .. }) => PaneContent::Terminal {
+            session: session.id.clone(),
+            screen,
+            offset,
+            selection: c.and_then(|c| c.marked.as_ref()).filter(|(p, _)| *p == pane).map(|(_, s)| *s),
+            dim: ended,
+            copy_cursor: c.and_then(|c| c.copying.as_ref()).filter(|k| k.pane == pane).and_then(|k| {
+                let row = k.at.line.checked_sub(screen.view_at(offset).line_at(0))?;
+                Some((k.at.col, u16::try_from(row).ok()?))
+            }),
+        },
+        (_, SessionState::Ended { why, .. }) => PaneContent::Waiting(why.clone()),
+        (_, _) => PaneContent::Waiting(waiting(model, env)),
+    };
+    Pane {
+        title: session_title(model, session, env),
+        marks: session_marks(model, client, pane, session, offset),
+        banner: match &session.state {
+            SessionState::Ended { exit_code, at, why } => Some(over(model, session, env, *exit_code, *at, why)),
+            _ => env.and_then(|e| env_banner(now, e)),
+        },
+        content,
+        ..base
+    }
+}
+
+/// `environment · conversation · program`.
+fn session_title(model: &Model, session: &Session, env: Option<&Environment>) -> String {
+    let mut parts = vec![env.map_or_else(|| session.env.to_string(), |e| e.name.clone())];
+    if let Some(id) = &session.conversation {
+        let title = model.state.conversations.get(id).and_then(|c| c.title.clone());
+        parts.push(title.unwrap_or_else(|| id.to_string()));
+    }
+    let program = model.work.titles.get(&session.id).filter(|t| !t.is_empty()).cloned();
+    parts.push(program.unwrap_or_else(|| session.program.first().cloned().unwrap_or_else(|| "shell".to_owned())));
+    parts.join(" · ")
+}
+
+fn session_marks(model: &Model, client: ClientId, pane: PaneId, session: &Session, offset: usize) -> Vec<String> {
+    let mut marks = Vec::new();
+    if let SessionState::Ended { exit_code: Some(code), .. } = session.state {
+        marks.push(format!("exit {code}"));
+    }
+    let copying = model.clients.get(&client).and_then(|c| c.copying.as_ref()).is_some_and(|k| k.pane == pane);
+    if copying {
+        marks.push("copy".to_owned());
+    }
+    if let Some(screen) = model.work.screens.get(&session.id) {
+        if offset > 0 || copying {
+            marks.push(format!("[{offset}/{}]", screen.history_len()));
+        }
+        let blocked = screen.blocked();
+        let count = blocked.strings + blocked.clipboard_reads + blocked.clipboard_writes + blocked.links;
+        if count > 0 {
+            marks.push(format!("blocked {count}"));
+        }
+    }
+    marks
+}
+
+fn feed_title(model: &Model, id: &ConversationId) -> String {
+    let c = model.state.conversations.get(id);
+    let name = c.and_then(|c| c.title.clone()).unwrap_or_else(|| id.to_string());
+    match c.and_then(|c| c.turns.last()) {
+        Some(turn) => format!("agent · {name} · turn {}", turn.number),
+        None => format!("agent · {name}"),
+    }
+}
+
+fn feed_marks(model: &Model, client: ClientId, pane: PaneId) -> Vec<String> {
+    let back = model.clients.get(&client).and_then(|c| c.feed.get(&pane)).map_or(0, |p| p.back);
+    if back > 0 { vec![format!("[{back} back]")] } else { Vec::new() }
+}
+
+/// What an opening pane waits for.
+fn waiting(model: &Model, env: Option<&Environment>) -> String {
+    let Some(env) = env else { return "opening".to_owned() };
+    if let Some(progress) = model.work.progress.get(&env.id) {
+        return progress.clone();
+    }
+    match (env.phase, &env.failure) {
+        (Phase::Failed, Some(f)) => f.message.clone(),
+        (Phase::Ready, _) => "opening a shell".to_owned(),
+        (Phase::Reaping, _) => format!("{} is being stopped and will be started again", env.name),
+        _ => format!("starting {}", env.name),
+    }
+}
+
+/// What a session that is over says, and offers.
+fn over(
+    model: &Model,
+    session: &Session,
+    env: Option<&Environment>,
+    exit_code: Option<i32>,
+    at: Moment,
+    why: &str,
+) -> Banner {
+    let gone = env.is_none_or(|e| e.phase != Phase::Ready || e.generation != session.generation);
+    let opened = model.work.screens.contains_key(&session.id);
+    if !opened {
+        return Banner { text: format!("{why} · Enter tries again · x closes"), level: Level::Error };
+    }
+    if gone {
+        let lost = env.is_none_or(|e| e.phase == Phase::Lost);
+        let level = if lost { Level::Error } else { Level::Warning };
+        let offer = if env.is_some() { "r starts it again · x closes" } else { "x closes" };
+        return Banner { text: format!("{} {why} · {offer}", words::clock(at)), level };
+    }
+    match exit_code {
+        Some(0) => Banner { text: "ended (exit 0) · Enter again · x closes".to_owned(), level: Level::Info },
+        Some(code) => Banner { text: format!("ended (exit {code}) · Enter again · x closes"), level: Level::Warning },
+        None => Banner { text: format!("{why} · Enter again · x closes"), level: Level::Warning },
+    }
+}
+
+/// Warning before the idle deadline, in the frame of every pane of the environment.
+fn env_banner(now: Moment, env: &Environment) -> Option<Banner> {
+    let deadline = env.deadline.filter(|_| env.warned && env.phase == Phase::Ready)?;
+    let what = match (env.spec.persistence, env.spec.retention) {
+        (crate::domain::Persistence::Ephemeral, _)
+        | (_, crate::domain::Retention::IdleTtl | crate::domain::Retention::RemoveOnSessionEnd) => "removed",
+        _ => "stops",
+    };
+    let left = words::left(deadline.since(now));
+    Some(Banner { text: format!("{what} in {left} · any key extends"), level: Level::Warning })
+}

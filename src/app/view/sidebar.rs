@@ -1,0 +1,261 @@
+//! The sidebar's rows. With a thousand environments only those in sight are made.
+
+use super::super::model::{Model, RowKey};
+use super::super::msg::ClientId;
+use super::super::view_model::{EnvRow, RowState, Sidebar, SidebarRow};
+use super::words;
+use crate::domain::{
+    BackendKind, EnvId, Environment, LeaseKind, Moment, Network, Origin, Persistence, Phase, Retention, Span,
+};
+use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
+use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// A line of the sidebar before its text is made.
+enum Line<'a> {
+    Group(usize, bool),
+    Env(&'a EnvId),
+    Detail(&'a EnvId, usize),
+}
+
+/// Environments that match a filter, best first.
+pub fn matching(model: &Model, filter: &str) -> Vec<EnvId> {
+    let envs = model.groups.iter().flat_map(|g| &g.envs);
+    let named = envs.filter_map(|id| Some((id, model.state.environments.get(id)?.name.as_str())));
+    fuzzy(filter, named.collect()).into_iter().cloned().collect()
+}
+
+/// Items whose text matches what is typed, best first; all of them in order when nothing is typed.
+pub fn fuzzy<T>(typed: &str, items: Vec<(T, &str)>) -> Vec<T> {
+    if typed.trim().is_empty() {
+        return items.into_iter().map(|(item, _)| item).collect();
+    }
+    let pattern = Pattern::new(typed, CaseMatching::Smart, Normalization::Smart, AtomKind::Fuzzy);
+    let mut matcher = Matcher::new(Config::DEFAULT);
+    let mut buffer = Vec::new();
+    let mut found: Vec<(u32, T)> = items
+        .into_iter()
+        .filter_map(|(item, text)| Some((pattern.score(Utf32Str::new(text, &mut buffer), &mut matcher)?, item)))
+        .collect();
+    // Stable: equal scores keep their order.
+    found.sort_by_key(|(score, _)| std::cmp::Reverse(*score));
+    found.into_iter().map(|(_, item)| item).collect()
+}
+
+fn lines<'a>(model: &'a Model, client: ClientId, filtered: &'a [EnvId]) -> Vec<(Line<'a>, Option<RowKey>)> {
+    let Some(c) = model.clients.get(&client) else { return Vec::new() };
+    let mut out = Vec::new();
+    let env = |id: &'a EnvId, out: &mut Vec<_>| {
+        out.push((Line::Env(id), Some(RowKey::Env(id.clone()))));
+        if c.sidebar.details.contains(id) {
+            out.extend((0..env_details(model, id).len()).map(|n| (Line::Detail(id, n), None)));
+        }
+    };
+    let filtering = c.sidebar.filter.as_ref().is_some_and(|f| !f.text().is_empty());
+    if filtering {
+        filtered.iter().for_each(|id| env(id, &mut out));
+        return out;
+    }
+    for (index, group) in model.groups.iter().enumerate() {
+        let folded = c.sidebar.folded.contains(&group.key);
+        out.push((Line::Group(index, folded), Some(RowKey::Group(group.key.clone()))));
+        if !folded {
+            group.envs.iter().for_each(|id| env(id, &mut out));
+        }
+    }
+    out
+}
+
+/// The sidebar of a client.
+pub fn sidebar(model: &Model, now: Moment, client: ClientId) -> Sidebar {
+    let frame = model.shown_frame(client);
+    let Some(c) = model.clients.get(&client) else {
+        return Sidebar {
+            area: frame.sidebar,
+            strip: frame.strip,
+            focused: false,
+            rows: Vec::new(),
+            selected: None,
+            hidden: (0, 0),
+            filter: None,
+        };
+    };
+    let filter = c.sidebar.filter.as_ref();
+    let filtered = filter.map(|f| matching(model, f.text())).unwrap_or_default();
+    let all = lines(model, client, &filtered);
+    let height = usize::from(frame.sidebar.height.saturating_sub(2));
+    let from = c.sidebar.scroll.min(all.len().saturating_sub(height));
+    let upto = (from + height).min(all.len());
+    let active = model.focused_pane(client).and_then(|p| model.env_of_pane(p));
+    let rows: Vec<SidebarRow> = all[from..upto].iter().map(|(line, _)| row(model, now, line, active.as_ref())).collect();
+    let selected = all[from..upto].iter().position(|(_, key)| key.is_some() && *key == c.sidebar.selected);
+    Sidebar {
+        area: frame.sidebar,
+        strip: frame.strip,
+        focused: model.in_nav(client),
+        rows,
+        selected,
+        hidden: (from, all.len() - upto),
+        filter: filter.map(|f| (f.text().to_owned(), filtered.len())),
+    }
+}
+
+/// What a click on a line of the sidebar selects; a line of details belongs to its environment.
+pub fn key_at_line(model: &Model, client: ClientId, line: usize) -> Option<RowKey> {
+    let c = model.clients.get(&client)?;
+    let filtered = c.sidebar.filter.as_ref().map(|f| matching(model, f.text())).unwrap_or_default();
+    let all = lines(model, client, &filtered);
+    let height = usize::from(model.shown_frame(client).sidebar.height.saturating_sub(2));
+    let from = c.sidebar.scroll.min(all.len().saturating_sub(height));
+    match all.get(from + line)? {
+        (Line::Detail(id, _), _) => Some(RowKey::Env((*id).clone())),
+        (_, key) => key.clone(),
+    }
+}
+
+fn row(model: &Model, now: Moment, line: &Line<'_>, active: Option<&EnvId>) -> SidebarRow {
+    match line {
+        Line::Group(index, folded) => {
+            let key = &model.groups[*index].key;
+            SidebarRow::Group { title: key.title(), folded: *folded, trouble: model.state.down.get(&key.endpoint).cloned() }
+        }
+        Line::Env(id) => match model.state.environments.get(*id) {
+            Some(env) => SidebarRow::Environment(env_row(model, now, env, active == Some(*id))),
+            None => SidebarRow::Detail { label: String::new(), value: String::new() },
+        },
+        Line::Detail(id, n) => {
+            let (label, value) = details_at(model, now, id).into_iter().nth(*n).unwrap_or_default();
+            SidebarRow::Detail { label, value }
+        }
+    }
+}
+
+fn env_row(model: &Model, now: Moment, env: &Environment, active: bool) -> EnvRow {
+    EnvRow {
+        name: env.name.clone(),
+        phase: env.phase,
+        persistent: match env.spec.persistence {
+            Persistence::Persistent => Some(true),
+            Persistence::Ephemeral => Some(false),
+            Persistence::Unknown => None,
+        },
+        active,
+        pinned: env.leases.iter().any(|l| l.kind == LeaseKind::Pin),
+        on_host: env.spec.on_host,
+        host_network: env.spec.network == Network::Host,
+        shared_by: if env.conversations.len() > 1 { env.conversations.len() } else { 0 },
+        state: row_state(model, now, env),
+    }
+}
+
+/// What stands at the right of an environment's row.
+pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
+    let word = |text: &str| RowState::Word(text.to_owned());
+    if model.state.down.contains_key(&env.spec.endpoint) {
+        return word("frozen");
+    }
+    match env.phase {
+        Phase::Ready => {}
+        Phase::Failed => {
+            let retry = env.failure.as_ref().and_then(|f| f.retry_at).filter(|at| *at > now);
+            return match retry {
+                Some(at) => RowState::Word(format!("failed · retry {}", words::left(at.since(now)))),
+                None => word("failed"),
+            };
+        }
+        other => return word(words::phase(other)),
+    }
+    let turn = env.leases.iter().find_map(|l| match &l.kind {
+        LeaseKind::Turn(id) => {
+            let turns = env.conversations.iter().filter_map(|c| model.state.conversations.get(c)).flat_map(|c| &c.turns);
+            turns.filter(|t| t.id == *id).map(|t| t.number).next()
+        }
+        _ => None,
+    });
+    if let Some(number) = turn {
+        return RowState::Turn { number };
+    }
+    match (env.leases.len(), env.deadline) {
+        (1, _) if env.leases[0].kind == LeaseKind::Pin => word("pinned"),
+        (n, _) if n > 0 => RowState::Held(n),
+        (_, Some(deadline)) => RowState::Countdown {
+            left_ms: deadline.since(now).0,
+            total_ms: env.spec.idle.0,
+            warned: env.warned,
+        },
+        _ if env.origin != Origin::Managed => word("not ours"),
+        _ => word("keeps running"),
+    }
+}
+
+/// Names of the lines of detail of an environment: their number must not depend on the time.
+pub fn env_details(model: &Model, id: &EnvId) -> Vec<(String, String)> {
+    details_at(model, Moment(0), id)
+}
+
+fn details_at(model: &Model, now: Moment, id: &EnvId) -> Vec<(String, String)> {
+    let Some(env) = model.state.environments.get(id) else { return Vec::new() };
+    let mut out: Vec<(String, String)> = Vec::new();
+    let mut add = |label: &str, value: String| out.push((label.to_owned(), value));
+    if let Some(progress) = model.work.progress.get(id) {
+        add("now", progress.clone());
+    }
+    if let Some(failure) = &env.failure {
+        add("failed", failure.message.clone());
+        if !failure.hint.is_empty() {
+            add("try", failure.hint.clone());
+        }
+    }
+    add("kind", format!("{}, {}", words::persistence(env.spec.persistence), words::scope(env.spec.scope)));
+    if env.spec.persistence == Persistence::Persistent {
+        add("when idle", retention(env));
+    } else {
+        add("idle", idle(env.spec.idle));
+    }
+    if let Some(image) = &env.spec.image {
+        add("image", image.clone());
+    }
+    add("network", words::network(env.spec.network).to_owned());
+    for lease in &env.leases {
+        add("held by", words::excerpt(&lease.detail, 60));
+    }
+    let last = &env.last_activity;
+    let what = if last.detail.is_empty() { words::activity(last.kind).to_owned() } else { words::excerpt(&last.detail, 40) };
+    add("active", format!("{} · {what}", words::ago(now, last.at)));
+    if let Some(ending) = &env.last_ending {
+        add("ended", format!("{} {}", words::clock(ending.at), ending.why));
+    }
+    for mount in &env.spec.mounts {
+        add("mount", format!("{} {}", mount.target, if mount.read_only { "ro" } else { "rw" }));
+    }
+    if env.origin == Origin::Managed {
+        add("survives", "home, /workspace".to_owned());
+    }
+    if let Some(bytes) = env.spec.memory_bytes {
+        add("memory", words::bytes(bytes));
+    }
+    if let Some(cpu) = env.spec.cpu_millis {
+        add("cpus", format!("{}.{:02}", cpu / 1000, cpu % 1000 / 10));
+    }
+    for id in &env.conversations {
+        let title = model.state.conversations.get(id).and_then(|c| c.title.clone());
+        add("serves", title.unwrap_or_else(|| id.to_string()));
+    }
+    let sandbox = env.sandbox.as_ref().map_or_else(|| "none".to_owned(), |s| s.as_str().chars().take(12).collect());
+    add("sandbox", format!("{sandbox} · generation {}", env.generation.0));
+    if env.spec.backend == BackendKind::Local && env.spec.on_host {
+        add("isolation", "NONE: a shell on the host".to_owned());
+    }
+    out
+}
+
+fn retention(env: &Environment) -> String {
+    match (env.spec.retention, env.spec.idle) {
+        (Retention::KeepRunning, _) => words::retention(env.spec.retention).to_owned(),
+        (_, Span(0)) => "never ended: idle time is 0".to_owned(),
+        (r, span) => format!("{} ({})", words::retention(r), idle(span)),
+    }
+}
+
+fn idle(span: Span) -> String {
+    if span.0 == 0 { "never".to_owned() } else { words::left(span) }
+}

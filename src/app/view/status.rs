@@ -1,0 +1,95 @@
+//! The last line: what keys do now, and how things stand.
+
+use super::super::command::Action;
+use super::super::model::{Model, PaneKind, after};
+use super::super::msg::ClientId;
+use super::super::view_model::{Mode, StatusBar};
+use super::words;
+use crate::domain::{Moment, Phase};
+use std::collections::BTreeSet;
+
+/// The last line of a client.
+pub fn status(model: &Model, now: Moment, client: ClientId) -> StatusBar {
+    StatusBar { hints: hints(model, client), facts: facts(model, now), troubles: troubles(model) }
+}
+
+fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
+    let b = &model.bindings;
+    let lead = |action| after(b.leader, &b.leader_key(action));
+    let own = |key: &str, what: &str| (key.to_owned(), what.to_owned());
+    let nav = |action, what: &str| (b.nav_key(action), what.to_owned());
+    let hints = match super::mode(model, client) {
+        Mode::Pane => {
+            let feed = model.focused_pane(client).is_some_and(|p| matches!(model.work.panes.get(&p), Some(PaneKind::Feed(_))));
+            let mut out = if feed {
+                vec![own("Enter", "shell"), own("j/k", "scroll"), own("[ ]", "turn"), own("f", "failed")]
+            } else {
+                Vec::new()
+            };
+            out.push((b.leader.to_string(), "leader".to_owned()));
+            out.push((lead(Action::Nav), "sidebar".to_owned()));
+            out.push((lead(Action::Help), "help".to_owned()));
+            out
+        }
+        Mode::Nav if model.clients.get(&client).is_some_and(|c| c.sidebar.filtering) => {
+            vec![own("Enter", "open"), own("↑/↓", "choose"), own("Esc", "no filter")]
+        }
+        Mode::Nav if model.state.environments.is_empty() => vec![
+            own("n", "new sandbox and shell"),
+            own("f", "form"),
+            nav(Action::Help, "help"),
+            nav(Action::Quit, "quit"),
+        ],
+        Mode::Nav => vec![
+            nav(Action::Open, "open"),
+            nav(Action::NewEnv, "new"),
+            nav(Action::Back, "to pane"),
+            nav(Action::Fold, "details"),
+            nav(Action::Extend, "extend"),
+            nav(Action::Pin, "pin"),
+            nav(Action::Explain, "explain"),
+            nav(Action::Filter, "filter"),
+            nav(Action::Help, "help"),
+            nav(Action::Quit, "quit"),
+        ],
+        Mode::Leader => vec![own("…", "a key of the list"), own("Esc", "sidebar")],
+        Mode::Copy => vec![
+            own("hjkl w b 0 $ g G", "move"),
+            own("v V Ctrl+V", "mark"),
+            own("y", "copy"),
+            own("/ n N", "search"),
+            own("q", "leave"),
+        ],
+        Mode::Overlay => vec![own("Esc", "close"), own("Enter", "choose")],
+    };
+    hints.into_iter().filter(|(key, _)| !key.is_empty()).collect()
+}
+
+fn facts(model: &Model, now: Moment) -> Vec<String> {
+    let state = &model.state;
+    let mut out = Vec::new();
+    if model.shutting_down {
+        out.push("ending: stopping sandboxes".to_owned());
+    }
+    let up: BTreeSet<&str> = state
+        .environments
+        .values()
+        .filter(|e| !state.down.contains_key(&e.spec.endpoint))
+        .map(|e| e.spec.endpoint.as_str())
+        .collect();
+    out.extend(up.into_iter().take(2).map(|endpoint| format!("{endpoint} ok")));
+    match state.environments.len() {
+        0 => {}
+        1 => out.push("1 env".to_owned()),
+        n => out.push(format!("{n} envs")),
+    }
+    let next = state.environments.values().filter(|e| e.phase == Phase::Ready).filter_map(|e| e.deadline).min();
+    if let Some(next) = next {
+        out.push(format!("next reap {}", words::left(next.since(now))));
+    }
+    out
+}
+
+fn troubles(model: &Model) -> Vec<String> {
+    model.state.down.iter().map(|(endpoint, why)| format!("{endpoint}: {why}")).collect()
+}

@@ -1,0 +1,102 @@
+//! Rows of the turn list: conversations, their turns, their commands.
+
+use super::super::model::{FeedMark, Model};
+use super::super::overlay::{TurnKey, TurnList};
+use super::super::view_model::TurnRow;
+use super::feed::{FeedItem, items};
+use super::sidebar::fuzzy;
+use super::words;
+use crate::domain::{Call, Conversation, Moment, TurnStatus};
+
+/// All rows, newest conversation first. Turns of the newest one are shown; commands of the last turn of each.
+pub fn turn_rows(model: &Model, now: Moment, list: &TurnList) -> Vec<(TurnKey, TurnRow)> {
+    let mut conversations: Vec<&Conversation> = model.state.conversations.values().collect();
+    conversations.sort_by_key(|c| std::cmp::Reverse(c.last_active));
+    let mut out = Vec::new();
+    for (index, conversation) in conversations.into_iter().enumerate() {
+        let key = TurnKey::Conversation(conversation.id.clone());
+        let filtering = !list.filter.text().is_empty();
+        // What is shown by rule is turned round by Space; a filter looks everywhere.
+        let open = filtering || (index < 3) != list.toggled.contains(&key);
+        out.push((key, conversation_row(now, conversation)));
+        if open {
+            turns_of(model, now, list, conversation, filtering, &mut out);
+        }
+    }
+    if list.filter.text().is_empty() {
+        return out;
+    }
+    let found = fuzzy(list.filter.text(), out.iter().enumerate().map(|(i, (_, r))| (i, r.text.as_str())).collect());
+    let mut keep: Vec<usize> = found;
+    // In the order of time, not by score: a list of turns is read as a story.
+    keep.sort_unstable();
+    let mut rows: Vec<Option<(TurnKey, TurnRow)>> = out.into_iter().map(Some).collect();
+    keep.into_iter().filter_map(|i| rows[i].take()).collect()
+}
+
+fn turns_of(
+    model: &Model,
+    now: Moment,
+    list: &TurnList,
+    conversation: &Conversation,
+    all: bool,
+    out: &mut Vec<(TurnKey, TurnRow)>,
+) {
+    let id = &conversation.id;
+    let parts = items(model, id);
+    let last = conversation.turns.last().map(|t| &t.id);
+    let mut open = true;
+    for (at, part) in parts.iter().enumerate() {
+        match part {
+            FeedItem::Turn(turn) => {
+                let key = TurnKey::Mark(id.clone(), FeedMark::Turn(turn.id.clone()));
+                open = all || (last == Some(&turn.id)) != list.toggled.contains(&key);
+                let calls: Vec<&Call> = parts[at + 1..]
+                    .iter()
+                    .map_while(|p| if let FeedItem::Call(call, _) = p { Some(*call) } else { None })
+                    .collect();
+                let failed = calls.iter().filter(|c| c.exit_code.is_some_and(|code| code != 0)).count();
+                let took = words::took(turn.ended.unwrap_or(now).since(turn.began));
+                let counts = match (calls.len(), failed) {
+                    (0, _) => "no commands".to_owned(),
+                    (1, 0) => "1 command".to_owned(),
+                    (n, 0) => format!("{n} commands"),
+                    (n, f) => format!("{n} commands, {f} failed"),
+                };
+                let prompt = words::excerpt(turn.prompt.as_deref().unwrap_or(""), 120);
+                let text = format!("turn {}  {prompt}", turn.number).trim_end().to_owned();
+                out.push((key, TurnRow { depth: 1, status: turn.status, text, right: format!("{counts} · {took}") }));
+            }
+            FeedItem::Outside => open = true,
+            FeedItem::Call(call, _) if open => {
+                let key = TurnKey::Mark(id.clone(), FeedMark::Call(call.id.clone()));
+                let status = match (call.ended, call.exit_code) {
+                    (None, _) => TurnStatus::Running,
+                    (Some(_), Some(0)) => TurnStatus::Done,
+                    (Some(_), _) => TurnStatus::Failed,
+                };
+                let took = words::took(call.ended.unwrap_or(now).since(call.began));
+                let right = match call.exit_code {
+                    Some(code) => format!("{code} · {took}"),
+                    None => took,
+                };
+                out.push((key, TurnRow { depth: 2, status, text: words::excerpt(&call.command, 200), right }));
+            }
+            FeedItem::Call(..) => {}
+        }
+    }
+}
+
+fn conversation_row(now: Moment, conversation: &Conversation) -> TurnRow {
+    let running = conversation.turns.iter().any(|t| t.ended.is_none());
+    let status = if running { TurnStatus::Running } else { TurnStatus::Done };
+    let name = conversation.title.clone().unwrap_or_else(|| conversation.id.to_string());
+    let text = match &conversation.kind {
+        Some(kind) => format!("{} ({kind})", words::excerpt(&name, 80)),
+        None => words::excerpt(&name, 80),
+    };
+    let state = if conversation.ended.is_some() { "ended".to_owned() } else { words::ago(now, conversation.last_active) };
+    let turns = conversation.turns.len();
+    let right = format!("{turns} turn{} · {state}", if turns == 1 { "" } else { "s" });
+    TurnRow { depth: 0, status, text, right }
+}

@@ -1,0 +1,124 @@
+//! Words for states and lengths of time.
+
+use crate::domain::{ActivityKind, Moment, Network, Persistence, Phase, Retention, Scope, Span};
+
+/// A phase in one word.
+pub fn phase(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Absent => "absent",
+        Phase::Provisioning => "starting",
+        Phase::Ready => "ready",
+        Phase::Reaping => "stopping",
+        Phase::Stopped => "stopped",
+        Phase::Lost => "lost",
+        Phase::Failed => "failed",
+    }
+}
+
+/// `0:41`, `12:05`, `3 h 20 min`: time left, rounded up so that it ends at zero.
+pub fn left(span: Span) -> String {
+    let seconds = span.0.div_ceil(1000);
+    if seconds < 3600 {
+        format!("{}:{:02}", seconds / 60, seconds % 60)
+    } else {
+        let minutes = seconds.div_ceil(60);
+        format!("{} h {:02} min", minutes / 60, minutes % 60)
+    }
+}
+
+/// `12 ms`, `8.4 s`, `3 min 05 s`, `2 h 10 min`: how long something took.
+pub fn took(span: Span) -> String {
+    match span.0 {
+        ms @ 0..1000 => format!("{ms} ms"),
+        ms @ 1000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        ms @ 60_000..3_600_000 => format!("{} min {:02} s", ms / 60_000, ms % 60_000 / 1000),
+        ms => format!("{} h {:02} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+/// `just now`, `3 min ago`, `2 h ago`, `5 days ago`.
+pub fn ago(now: Moment, at: Moment) -> String {
+    match now.since(at).0 / 1000 {
+        0..10 => "just now".to_owned(),
+        s @ 10..60 => format!("{s} s ago"),
+        s @ 60..3600 => format!("{} min ago", s / 60),
+        s @ 3600..172_800 => format!("{} h ago", s / 3600),
+        s => format!("{} days ago", s / 86_400),
+    }
+}
+
+/// Time of day, UTC: the core knows no time zone.
+pub fn clock(at: Moment) -> String {
+    let seconds = at.0 / 1000 % 86_400;
+    format!("{:02}:{:02}", seconds / 3600, seconds % 3600 / 60)
+}
+
+/// What last counted as use.
+pub fn activity(kind: ActivityKind) -> &'static str {
+    match kind {
+        ActivityKind::Started => "started",
+        ActivityKind::Turn => "turn",
+        ActivityKind::Command => "command",
+        ActivityKind::Person => "a person",
+        ActivityKind::Exec => "exec of others",
+        ActivityKind::Extended => "extended",
+        ActivityKind::Adopted => "found again",
+    }
+}
+
+/// Persistence in one word.
+pub fn persistence(p: Persistence) -> &'static str {
+    match p {
+        Persistence::Persistent => "persistent",
+        Persistence::Ephemeral => "ephemeral",
+        Persistence::Unknown => "unknown",
+    }
+}
+
+/// Scope in one word.
+pub fn scope(scope: Scope) -> &'static str {
+    match scope {
+        Scope::Turn => "turn",
+        Scope::Session => "session",
+        Scope::Shared => "shared",
+    }
+}
+
+/// What becomes of it, in a few words.
+pub fn retention(retention: Retention) -> &'static str {
+    match retention {
+        Retention::StopOnSessionEnd => "stops when idle",
+        Retention::KeepRunning => "keeps running",
+        Retention::RemoveOnSessionEnd => "removed when idle",
+        Retention::IdleTtl => "removed when idle",
+    }
+}
+
+/// Network in a few words.
+pub fn network(network: Network) -> &'static str {
+    match network {
+        Network::None => "none",
+        Network::Default => "default",
+        Network::Host => "host (not isolated)",
+    }
+}
+
+/// Bytes for people.
+pub fn bytes(n: u64) -> String {
+    match n {
+        n if n >= 1 << 30 => format!("{}.{} GiB", n >> 30, (n >> 20 & 1023) * 10 / 1024),
+        n if n >= 1 << 20 => format!("{} MiB", n >> 20),
+        n if n >= 1 << 10 => format!("{} KiB", n >> 10),
+        n => format!("{n} B"),
+    }
+}
+
+/// One line of a text, cut to so many characters.
+pub fn excerpt(text: &str, most: usize) -> String {
+    let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let clean = line.chars().filter(|c| !c.is_control());
+    if line.chars().count() <= most {
+        return clean.collect();
+    }
+    clean.take(most.saturating_sub(1)).chain(['…']).collect()
+}
