@@ -6,4 +6,7 @@ pub mod options;
 pub mod owner;
 pub mod paths;
 pub mod redact;
+pub mod serve;
 pub mod store;
+
+pub use serve::{run_screen, run_serve};
