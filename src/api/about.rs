@@ -85,7 +85,8 @@ impl About {
         let endpoints = self.backends.iter().map(endpoint).collect();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|id, _| model.state.environments.contains_key(id));
-        let mut envs: BTreeMap<EnvId, EnvExtra> = seen.iter().map(|(id, seen)| (id.clone(), seen.extra.clone())).collect();
+        let mut envs: BTreeMap<EnvId, EnvExtra> =
+            seen.iter().map(|(id, seen)| (id.clone(), seen.extra.clone())).collect();
         for call in model.state.calls.values().filter(|call| call.cwd.is_some()) {
             envs.entry(call.env.clone()).or_default().cwd.clone_from(&call.cwd);
         }

@@ -106,9 +106,8 @@ impl Dispatcher {
             Plan::Request(request) => {
                 let answer = self.host.ask(*request).await?;
                 let (about, of) = (Arc::clone(&self.about), answer.clone());
-                let value = self.host.read(move |model, now| {
-                    answer_value(&model.state, now, &call, &of, &about.extras(model))
-                });
+                let value =
+                    self.host.read(move |model, now| answer_value(&model.state, now, &call, &of, &about.extras(model)));
                 match (value.await, answer) {
                     (Ok(value), _) => value,
                     // The host ended right after it said that all is done.
@@ -116,9 +115,11 @@ impl Dispatcher {
                     (Err(refusal), _) => Err(refusal),
                 }
             }
-            Plan::Host => {
-                Err(Refusal::new(RefusalKind::Failed, "the call is not one that is answered alone", "see its documentation"))
-            }
+            Plan::Host => Err(Refusal::new(
+                RefusalKind::Failed,
+                "the call is not one that is answered alone",
+                "see its documentation",
+            )),
         }
     }
 
@@ -131,9 +132,9 @@ impl Dispatcher {
 
     async fn exec(&self, connection: ConnectionId, params: ExecStart, reply: Reply) {
         let (about, asked) = (Arc::clone(&self.about), ApiCall::ExecStart(Box::new(params.clone())));
-        let request = self.host.read(move |model, _| {
-            super::requests::to_request(&model.state, &asked, &mut fresh_id, about.defaults())
-        });
+        let request = self
+            .host
+            .read(move |model, _| super::requests::to_request(&model.state, &asked, &mut fresh_id, about.defaults()));
         let (call, env, conversation) = match request.await.and_then(|inner| inner) {
             Ok(Some(Request::BeginCall { call, env, conversation, .. })) => (call, env, conversation),
             Ok(_) => return,
@@ -150,7 +151,8 @@ impl Dispatcher {
             None => Program::Argv(params.argv),
         };
         let timeout = params.timeout_seconds.map(Duration::from_secs_f64);
-        let request = ExecRequest { call, env, conversation, program, cwd: params.cwd, timeout, stdin: input, events, kill };
+        let request =
+            ExecRequest { call, env, conversation, program, cwd: params.cwd, timeout, stdin: input, events, kill };
         let feeding = params.stdin.then(|| tokio::spawn(exec::feed(stdin, control)));
         self.host.exec(request).await;
         exec::forward(&key.1, happens, reply).await;

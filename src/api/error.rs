@@ -42,6 +42,19 @@ impl ErrorCode {
         }
     }
 
+    /// The kind that an exit code stands for.
+    #[must_use]
+    pub fn of_exit(code: u8) -> Self {
+        match code {
+            2 => Self::Usage,
+            3 => Self::Config,
+            4 => Self::Unreachable,
+            5 => Self::Policy,
+            70 => Self::Internal,
+            _ => Self::Failed,
+        }
+    }
+
     /// The number in a JSON-RPC error. The reserved ones are of the JSON-RPC 2.0 specification, section 5.1.
     fn rpc(self) -> i64 {
         match self {

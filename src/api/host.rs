@@ -46,7 +46,10 @@ async fn serve(options: &HostOptions, settings: crate::config::Loaded) -> Result
     let spec = settings.options.env.spec();
     let mut prepared = start::prepare(options, settings)?;
     let server = Server::bind(&paths.socket()).map_err(|error| {
-        HostError::failed(format!("cannot listen on the socket: {error}"), "correct that, or use another profile with HTUI_HOME=DIR")
+        HostError::failed(
+            format!("cannot listen on the socket: {error}"),
+            "correct that, or use another profile with HTUI_HOME=DIR",
+        )
     })?;
     let host = HostInfo {
         pid: std::process::id(),

@@ -16,6 +16,7 @@ pub mod queries;
 pub mod requests;
 pub mod server;
 pub mod shapes;
+pub mod start;
 
 pub use error::{ApiError, ErrorCode};
 pub use protocol::ApiCall;

@@ -426,7 +426,13 @@ impl Workspace {
     pub(super) fn panes_where(&self, mut wanted: impl FnMut(&PaneKind) -> bool) -> Vec<(TabId, PaneId)> {
         let mut out = Vec::new();
         for tab in &self.tabs {
-            out.extend(tab.tree.panes().into_iter().filter(|p| self.panes.get(p).is_some_and(&mut wanted)).map(|p| (tab.id, p)));
+            out.extend(
+                tab.tree
+                    .panes()
+                    .into_iter()
+                    .filter(|p| self.panes.get(p).is_some_and(&mut wanted))
+                    .map(|p| (tab.id, p)),
+            );
         }
         out
     }

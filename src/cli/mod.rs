@@ -1,1 +1,197 @@
-//! The `cli` layer.
+//! The command line: one file per group of verbs.
+//!
+//! Each verb makes one call to the host (started where none runs), and prints the reply: as it is with `--json`, else
+//! for people. Exit codes: 0 ok, 1 error, 2 usage, 3 configuration, 4 backend unreachable, 5 refused by policy,
+//! 70 internal; `exec` passes the command's own.
+
+mod context;
+mod conversation;
+mod env;
+mod events;
+mod exec;
+mod host;
+mod output;
+mod reap;
+mod session;
+mod spec;
+mod turn;
+
+use crate::api::{ApiError, ErrorCode};
+use crate::runtime::paths::Paths;
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use context::Context;
+use output::Failure;
+use std::ffi::OsString;
+use std::io::Write;
+use std::panic;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// See, use and clean up the sandboxes in which an agent's commands run.
+#[derive(Parser, Debug)]
+#[command(
+    name = "hermes-tui",
+    version,
+    about,
+    disable_help_subcommand = true,
+    subcommand_value_name = "VERB",
+    subcommand_help_heading = "Verbs",
+    after_help = "Without a verb, the screen opens. Verbs that need a host start it in the background.\n\
+                  HTUI_HOME=DIR keeps everything of one isolated profile under DIR."
+)]
+struct Cli {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    verb: Option<Verb>,
+}
+
+#[derive(Args, Debug, Clone)]
+struct Global {
+    /// Print one JSON object instead of text for people
+    #[arg(long, global = true)]
+    json: bool,
+    /// Read this configuration instead of the profile's
+    #[arg(long, global = true, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Run the host without a screen
+    Serve(host::Serve),
+    /// Show who hosts this profile, and what is due next
+    Status,
+    /// End the host in order: ephemeral environments are removed, persistent local ones stopped
+    Shutdown(host::Shutdown),
+    /// Environments: list, show, new, start, stop, rm, pin, unpin, extend, rename
+    #[command(subcommand)]
+    Env(env::Env),
+    /// Conversations: list, show, end
+    #[command(subcommand)]
+    Conversation(conversation::Conversation),
+    /// Turns of a conversation: begin, touch, end, list, show
+    #[command(subcommand)]
+    Turn(turn::Turn),
+    /// Run a command in an environment, without a terminal
+    Exec(exec::Exec),
+    /// Pane sessions: list, capture, send-keys, kill
+    #[command(subcommand)]
+    Session(session::Session),
+    /// End what is due now, or say what would be ended and why
+    Reap(reap::Reap),
+    /// Follow everything that happens, one line each
+    Events,
+}
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    let json = asks_for_json(&words);
+    panic::set_hook(Box::new(|info| {
+        tracing::error!("panic: {info}");
+        // Not `eprintln!`: it panics itself when standard error is closed.
+        let _ = writeln!(std::io::stderr(), "internal error: {info}");
+    }));
+    let outcome = panic::catch_unwind(|| run(words));
+    let code = match outcome {
+        Ok(Ok(code)) => code,
+        Ok(Err(failure)) => report(&failure, json),
+        Err(_) => {
+            let logs = Paths::find()
+                .map_or_else(|_| "the state folder".to_owned(), |paths| paths.logs().display().to_string());
+            let error = ApiError::new(
+                ErrorCode::Internal,
+                "hermes-tui met a defect of its own and cannot go on",
+                format!("please report it with what is above; the log is in {logs}"),
+            );
+            report(&Failure::Error(error), json)
+        }
+    };
+    ExitCode::from(code)
+}
+
+/// Whether `--json` is among the words before `--`: asked before they are understood, since an error in them must be
+/// printed as JSON too.
+fn asks_for_json(words: &[OsString]) -> bool {
+    words.iter().skip(1).take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
+fn run(words: Vec<OsString>) -> Result<u8, Failure> {
+    let json = asks_for_json(&words);
+    let cli = match Cli::try_parse_from(words) {
+        Ok(cli) => cli,
+        Err(error) => return not_understood(&error, json),
+    };
+    let context = Context::new(&cli.global);
+    match cli.verb {
+        None => host::screen(&context),
+        Some(Verb::Serve(serve)) => host::serve(&context, &serve),
+        Some(Verb::Status) => host::status(&context),
+        Some(Verb::Shutdown(shutdown)) => host::shutdown(&context, &shutdown),
+        Some(Verb::Env(verb)) => env::run(&context, verb),
+        Some(Verb::Conversation(verb)) => conversation::run(&context, verb),
+        Some(Verb::Turn(verb)) => turn::run(&context, verb),
+        Some(Verb::Exec(exec)) => exec::run(&context, exec),
+        Some(Verb::Session(verb)) => session::run(&context, verb),
+        Some(Verb::Reap(reap)) => reap::run(&context, reap),
+        Some(Verb::Events) => events::run(&context),
+    }
+}
+
+/// Help and version are no errors; the rest is a usage error.
+fn not_understood(error: &clap::Error, json: bool) -> Result<u8, Failure> {
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            error.print()?;
+            Ok(0)
+        }
+        kind if json => {
+            let text = error.render().to_string();
+            let (message, hint) = if kind == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+                let usage = text.lines().find(|line| line.starts_with("Usage:")).unwrap_or_default();
+                ("the command is not complete".to_owned(), usage.to_owned())
+            } else {
+                let paragraph = |n: usize| text.split("\n\n").nth(n).map(|part| part.trim().replace("\n ", ""));
+                let message = paragraph(0).unwrap_or_default();
+                (message.strip_prefix("error: ").unwrap_or(&message).to_owned(), paragraph(1).unwrap_or_default())
+            };
+            Err(ApiError::new(ErrorCode::Usage, message, hint).into())
+        }
+        _ => {
+            error.print()?;
+            Ok(ErrorCode::Usage.exit_code())
+        }
+    }
+}
+
+/// Prints what failed and gives the exit code.
+fn report(failure: &Failure, json: bool) -> u8 {
+    match failure {
+        // Whoever read our output has enough of it.
+        Failure::BrokenPipe => 0,
+        Failure::Error(error) => {
+            output::print_error(error, json);
+            error.code.exit_code()
+        }
+        Failure::Exit(code, error) => {
+            output::print_error(error, json);
+            *code
+        }
+    }
+}
+
+/// The command line as `clap` knows it, for what is generated from it.
+#[must_use]
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_definition_is_sound() {
+        super::command().debug_assert();
+    }
+}

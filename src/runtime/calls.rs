@@ -42,7 +42,11 @@ impl Program {
 
 fn quote(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
-    if !word.is_empty() && word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
 }
 
 /// A command that somebody runs and follows.
@@ -153,8 +157,7 @@ eval "$__htui_script"
 "#;
 
 /// bash where there is one, else the plain shell.
-const SHELL_FOUND: &str =
-    r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$1" bash "$2" "$3"; else exec sh -c "$1" sh "$2" "$3"; fi"#;
+const SHELL_FOUND: &str = r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$1" bash "$2" "$3"; else exec sh -c "$1" sh "$2" "$3"; fi"#;
 
 fn state_file(conversation: Option<&ConversationId>) -> String {
     use sha2::{Digest, Sha256};
@@ -174,7 +177,13 @@ fn argv(request: &ExecRequest) -> Vec<String> {
 }
 
 /// Runs a command to its end and reports it to the core.
-pub async fn run(backend: Arc<dyn Backend>, sandbox: SandboxId, request: ExecRequest, env: Vec<(String, String)>, inbox: Inbox) {
+pub async fn run(
+    backend: Arc<dyn Backend>,
+    sandbox: SandboxId,
+    request: ExecRequest,
+    env: Vec<(String, String)>,
+    inbox: Inbox,
+) {
     let busy = inbox.outstanding();
     let call = request.call.clone();
     let shell = matches!(request.program, Program::Shell(_)).then(|| state_file(request.conversation.as_ref()));

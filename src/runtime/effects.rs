@@ -3,9 +3,7 @@
 use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
 use crate::backend::{AttachSpec, Backend, BackendError, ProvisionSpec, runs};
-use crate::domain::{
-    Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, SandboxId, SessionId, Size,
-};
+use crate::domain::{Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, SandboxId, SessionId, Size};
 use crate::pty::PtyLink;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -105,9 +103,7 @@ impl Performer {
             let (env, generation) = (what.env.clone(), what.generation);
             let event = match this.try_provision(what).await {
                 Ok(sandbox) => Event::Provisioned { env, generation, sandbox },
-                Err(e) => {
-                    Event::ProvisionFailed { env, generation, kind: e.kind, message: e.message, hint: e.hint }
-                }
+                Err(e) => Event::ProvisionFailed { env, generation, kind: e.kind, message: e.message, hint: e.hint },
             };
             this.inbox.event(event).await;
             drop(busy);

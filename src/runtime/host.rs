@@ -124,7 +124,8 @@ impl Host {
             self.finish_step();
             let now = self.clock.now();
             let frame = self.clients.values().filter_map(|c| c.next_frame(FRAME)).min();
-            let wake = [self.model.state.next_deadline(), self.model.next_timer(now), self.ending].into_iter().flatten().min();
+            let wake =
+                [self.model.state.next_deadline(), self.model.next_timer(now), self.ending].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 Some(inbound) = self.outbox.first.recv() => self.take(inbound),
@@ -353,7 +354,12 @@ impl Host {
         self.model.state.environments.get(env).map(|e| e.spec.endpoint.clone())
     }
 
-    fn run_call(&mut self, call: &crate::domain::CallId, env: &crate::domain::EnvId, sandbox: crate::domain::SandboxId) {
+    fn run_call(
+        &mut self,
+        call: &crate::domain::CallId,
+        env: &crate::domain::EnvId,
+        sandbox: crate::domain::SandboxId,
+    ) {
         let Some(request) = self.calls.take(call) else { return };
         let name = self.model.state.environments.get(env).map_or("", |e| e.name.as_str()).to_owned();
         let backend = self.endpoint(env).map(|endpoint| self.performer.backend(&endpoint));

@@ -175,4 +175,3 @@ async fn resize_all(control: Arc<dyn crate::pty::PtyControl>, mut sizes: watch::
         let _ = control.resize(size).await;
     }
 }
-

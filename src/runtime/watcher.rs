@@ -15,7 +15,9 @@ pub fn watch(backend: &Arc<dyn Backend>, inbox: Inbox) {
             let endpoint = endpoint.clone();
             let event = match event {
                 BackendEvent::Snapshot(found) => Event::Snapshot { endpoint, found },
-                BackendEvent::Ended { sandbox, removed, why } => Event::SandboxEnded { sandbox, endpoint, removed, why },
+                BackendEvent::Ended { sandbox, removed, why } => {
+                    Event::SandboxEnded { sandbox, endpoint, removed, why }
+                }
                 BackendEvent::Down(detail) => Event::EndpointDown { endpoint, detail },
                 BackendEvent::Up => Event::EndpointUp(endpoint),
             };

@@ -259,20 +259,17 @@ impl Model {
     /// Focuses a pane of an environment, or opens a shell in it.
     pub(super) fn open_env(&mut self, now: Moment, client: ClientId, env: &EnvId, cmds: &mut Vec<Cmd>) {
         // A conversation's tab with the shell missing gets it back.
-        let conversations: Vec<ConversationId> = self
-            .state
-            .environments
-            .get(env)
-            .map(|e| e.conversations.iter().cloned().collect())
-            .unwrap_or_default();
+        let conversations: Vec<ConversationId> =
+            self.state.environments.get(env).map(|e| e.conversations.iter().cloned().collect()).unwrap_or_default();
         for id in &conversations {
             self.show_conversation_session(now, id, cmds);
         }
         let state = &self.state;
         let of_env = |kind: &PaneKind, live: bool| match kind {
-            PaneKind::Session(id) => state.sessions.get(id).is_some_and(|s| {
-                s.env == *env && (!live || !matches!(s.state, SessionState::Ended { .. }))
-            }),
+            PaneKind::Session(id) => state
+                .sessions
+                .get(id)
+                .is_some_and(|s| s.env == *env && (!live || !matches!(s.state, SessionState::Ended { .. }))),
             PaneKind::Feed(_) => false,
         };
         let live = self.work.panes_where(|k| of_env(k, true));
@@ -297,7 +294,8 @@ impl Model {
         let of_tab = if self.in_nav(client) { None } else { self.tab_of(client).and_then(|t| t.conversation.clone()) };
         let of_env = || {
             let env = self.env_in_question(client)?;
-            let mut known: Vec<_> = self.state.conversations.values().filter(|c| c.env.as_ref() == Some(&env)).collect();
+            let mut known: Vec<_> =
+                self.state.conversations.values().filter(|c| c.env.as_ref() == Some(&env)).collect();
             known.sort_by_key(|c| c.last_active);
             known.last().map(|c| c.id.clone())
         };
@@ -343,5 +341,4 @@ impl Model {
         self.overlay(client, Overlay::Turns(list));
         self.scroll_turns(client);
     }
-
 }

@@ -65,21 +65,14 @@ impl Model {
 
     fn wants_mouse(&self, pane: PaneId) -> bool {
         let session = self.session_of(pane);
-        let running = session.and_then(|s| self.state.sessions.get(s)).is_some_and(|s| {
-            s.state == crate::domain::SessionState::Running
-        });
+        let running = session
+            .and_then(|s| self.state.sessions.get(s))
+            .is_some_and(|s| s.state == crate::domain::SessionState::Running);
         let screen = session.and_then(|s| self.work.screens.get(s));
         running && screen.is_some_and(|s| s.modes().mouse != MouseTracking::Off)
     }
 
-    fn pressed(
-        &mut self,
-        now: Moment,
-        client: ClientId,
-        event: MouseEvent,
-        button: MouseButton,
-        cmds: &mut Vec<Cmd>,
-    ) {
+    fn pressed(&mut self, now: Moment, client: ClientId, event: MouseEvent, button: MouseButton, cmds: &mut Vec<Cmd>) {
         let (x, y) = (event.column, event.row);
         let frame = self.shown_frame(client);
         if let Some(c) = self.clients.get_mut(&client) {
@@ -116,9 +109,10 @@ impl Model {
             return;
         }
         let panes = self.frame(client).panes;
-        let border = self.tab_of(client).filter(|t| t.zoomed.is_none() && t.tree.fits(panes)).and_then(|t| {
-            Some((t.id, t.tree.border_at(panes, x, y)?))
-        });
+        let border = self
+            .tab_of(client)
+            .filter(|t| t.zoomed.is_none() && t.tree.fits(panes))
+            .and_then(|t| Some((t.id, t.tree.border_at(panes, x, y)?)));
         if let Some((tab, border)) = border {
             self.set_drag(client, Drag::Border(tab, border));
         }
@@ -166,7 +160,10 @@ impl Model {
         let row = event.row.clamp(inside.y, inside.y + inside.height.saturating_sub(1)) - inside.y;
         let col = event.column.clamp(inside.x, inside.x + inside.width.saturating_sub(1)) - inside.x;
         let view = screen.view_at(self.offset(client, session));
-        Some(Pos { line: view.line_at(row.min(view.rows().saturating_sub(1))), col: col.min(view.cols().saturating_sub(1)) })
+        Some(Pos {
+            line: view.line_at(row.min(view.rows().saturating_sub(1))),
+            col: col.min(view.cols().saturating_sub(1)),
+        })
     }
 
     /// Lines that a client has scrolled back in a session.
@@ -180,7 +177,8 @@ impl Model {
         let Some(session) = self.session_of(pane).cloned() else { return };
         let Some(at) = self.place_at(client, &session, area, event) else { return };
         let Some(epoch) = self.work.screens.get(&session).map(crate::term::Screen::epoch) else { return };
-        let kind = if event.modifiers.contains(KeyModifiers::ALT) { SelectionKind::Block } else { SelectionKind::Character };
+        let kind =
+            if event.modifiers.contains(KeyModifiers::ALT) { SelectionKind::Block } else { SelectionKind::Character };
         let Some(c) = self.clients.get_mut(&client) else { return };
         c.copying = None;
         c.marked = None;

@@ -1,0 +1,88 @@
+//! What every verb needs: the profile, the configuration, the host.
+
+use super::Global;
+use super::output::{Failure, print_json};
+use crate::api::client::Client;
+use crate::api::{ApiCall, ApiError, ErrorCode, start};
+use crate::runtime::config_files::{self, LoadedConfig};
+use crate::runtime::paths::Paths;
+use serde_json::Value;
+use std::path::PathBuf;
+
+/// What every verb needs.
+#[derive(Debug)]
+pub(super) struct Context {
+    /// Whether JSON is printed.
+    pub(super) json: bool,
+    config: Option<PathBuf>,
+}
+
+impl Context {
+    pub(super) fn new(global: &Global) -> Self {
+        let variable = || std::env::var_os("HTUI_CONFIG").filter(|value| !value.is_empty()).map(PathBuf::from);
+        let config = global.config.clone().or_else(variable);
+        // Absolute, because the host that it is passed to runs in another folder.
+        let config = config.map(|path| std::path::absolute(&path).unwrap_or(path));
+        Self { json: global.json, config }
+    }
+
+    /// The folders of the profile.
+    pub(super) fn paths(&self) -> Result<Paths, Failure> {
+        Paths::find().map_err(|error| {
+            ApiError::new(ErrorCode::Failed, error.to_string(), "set HTUI_HOME to a folder of your own").into()
+        })
+    }
+
+    /// The configuration.
+    pub(super) fn config(&self, paths: &Paths) -> Result<LoadedConfig, Failure> {
+        let (path, named) = match &self.config {
+            Some(path) => (path.clone(), true),
+            None => (paths.config_file(), false),
+        };
+        config_files::load(&path, named)
+            .map_err(|error| ApiError::new(ErrorCode::Config, error.to_string(), error.hint()).into())
+    }
+
+    /// Runs something that waits.
+    pub(super) fn wait<T>(&self, work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| {
+            ApiError::new(ErrorCode::Internal, format!("cannot start: {error}"), "check the limits of open files")
+        })?;
+        let outcome = runtime.block_on(work);
+        // Not waited for: a thread that reads standard input would keep the process until a key is pressed.
+        runtime.shutdown_background();
+        outcome
+    }
+
+    /// The host; started if none runs.
+    pub(super) async fn host(&self) -> Result<Client, Failure> {
+        let paths = self.paths()?;
+        self.config(&paths)?;
+        Ok(start::connect_or_start(&paths, self.config.as_deref()).await?)
+    }
+
+    /// The host, if one runs.
+    pub(super) async fn running_host(&self) -> Result<Client, Failure> {
+        Ok(Client::connect(&self.paths()?).await?)
+    }
+
+    /// Makes one call.
+    pub(super) fn call(&self, call: &ApiCall) -> Result<Value, Failure> {
+        self.wait(async { Ok(self.host().await?.call(call).await?) })
+    }
+
+    /// Makes one call and prints the reply: as it is, or by `print`.
+    pub(super) fn show(
+        &self,
+        call: &ApiCall,
+        print: impl FnOnce(&Value) -> Result<(), Failure>,
+    ) -> Result<u8, Failure> {
+        let reply = self.call(call)?;
+        if self.json {
+            print_json(&reply)?
+        } else {
+            print(&reply)?
+        }
+        Ok(0)
+    }
+}

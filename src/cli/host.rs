@@ -1,0 +1,139 @@
+//! The host itself: the screen, `serve`, `status`, `shutdown`.
+
+use super::context::Context;
+use super::output::{self, Failure, Printer, Style, clock, print_json, seconds_until, text};
+use crate::api::host;
+use crate::api::protocol::{self, Nothing};
+use crate::api::{ApiCall, ApiError, ErrorCode};
+use crate::runtime::options::{HostError, HostOptions};
+
+use clap::Args;
+use serde_json::{Value, json};
+use std::io::{self, IsTerminal};
+
+#[derive(Args, Debug)]
+pub(super) struct Serve {
+    /// Leave this terminal's session first (set when a command starts a host)
+    #[arg(long, hide = true)]
+    detached: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Shutdown {
+    /// Leave every environment running
+    #[arg(long)]
+    keep: bool,
+}
+
+fn options(context: &Context, screen: bool) -> Result<HostOptions, Failure> {
+    let paths = context.paths()?;
+    let config = context.config(&paths)?;
+    paths.create().map_err(|error| {
+        ApiError::new(
+            ErrorCode::Failed,
+            format!("cannot use the folders of this profile: {error}"),
+            "correct that, or use another profile with HTUI_HOME=DIR",
+        )
+    })?;
+    Ok(HostOptions { paths, config, screen })
+}
+
+fn ended(outcome: Result<(), HostError>) -> Result<u8, Failure> {
+    outcome.map(|()| 0).map_err(|error| {
+        Failure::Exit(error.exit_code, ApiError::new(ErrorCode::of_exit(error.exit_code), error.message, error.hint))
+    })
+}
+
+/// `hermes-tui` without a verb.
+pub(super) fn screen(context: &Context) -> Result<u8, Failure> {
+    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
+        return Err(ApiError::new(
+            ErrorCode::Usage,
+            "cannot open the screen: standard input and output are not a terminal",
+            "run it in a terminal, or use a verb: `hermes-tui --help` lists them",
+        )
+        .into());
+    }
+    ended(host::run(&options(context, true)?))
+}
+
+pub(super) fn serve(context: &Context, serve: &Serve) -> Result<u8, Failure> {
+    if serve.detached {
+        // Fails only for the leader of a process group, which is not in the way of any terminal then.
+        let _ = nix::unistd::setsid();
+    }
+    ended(host::run(&options(context, false)?))
+}
+
+pub(super) fn status(context: &Context) -> Result<u8, Failure> {
+    let reply = context.wait(async { Ok(context.running_host().await?.call(&ApiCall::Status(Nothing {})).await?) })?;
+    if context.json {
+        print_json(&reply)?;
+    } else {
+        print_status(&Printer::new(), &reply)?;
+    }
+    Ok(0)
+}
+
+fn print_status(out: &Printer, status: &Value) -> Result<(), Failure> {
+    let environments = &status["environments"];
+    let next = match &status["next_reap"] {
+        Value::Null => "nothing is due".to_owned(),
+        next => format!("{} in {}", text(next, "name"), clock(seconds_until(&next["at"]).unwrap_or(0))),
+    };
+    let endpoints: Vec<String> = status["endpoints"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|endpoint| {
+            let good = endpoint["state"] == "ok";
+            let state = out.styled(&text(endpoint, "state"), if good { Style::Green } else { Style::Red });
+            format!("{} {state} {}", text(endpoint, "url"), text(endpoint, "detail")).trim_end().to_owned()
+        })
+        .collect();
+    let uptime = status["uptime_seconds"].as_u64().map(clock).unwrap_or_default();
+    let kind = if status["screen"] == true { "with a screen" } else { "without a screen" };
+    out.fields(&[
+        ("host", format!("pid {}, version {}, {kind}, up {uptime}", status["pid"], text(status, "version"))),
+        ("socket", text(status, "socket")),
+        ("data", text(status, "data_dir")),
+        ("logs", text(status, "logs")),
+        (
+            "environments",
+            format!("{} ({} ready, {} held)", environments["total"], environments["ready"], environments["held"]),
+        ),
+        ("sessions", text(status, "sessions")),
+        ("open turns", text(status, "open_turns")),
+        ("next reap", next),
+        ("endpoints", endpoints.join("\n              ")),
+    ])?;
+    for trouble in status["troubles"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        out.line(&out.styled(&format!("trouble: {}", output::plain(trouble)), Style::Yellow))?;
+    }
+    Ok(())
+}
+
+pub(super) fn shutdown(context: &Context, shutdown: &Shutdown) -> Result<u8, Failure> {
+    let out = Printer::new();
+    let call = ApiCall::Shutdown(protocol::Shutdown { keep: shutdown.keep });
+    let reply = context.wait(async {
+        match context.running_host().await {
+            Ok(mut host) => {
+                let reply = host.call(&call).await?;
+                // The lock is free when the connection closes: whoever starts a host after us will get it.
+                while host.notification().await.is_ok() {}
+                Ok(Some(reply))
+            }
+            Err(Failure::Error(error)) if error.code == ErrorCode::NoHost => Ok(None),
+            Err(failure) => Err(failure),
+        }
+    })?;
+    match reply {
+        Some(reply) if context.json => print_json(&reply)?,
+        Some(_) if shutdown.keep => out.line("the host has ended; its environments run on")?,
+        Some(_) => out.line("the host has ended")?,
+        None if context.json => print_json(&json!({"schema": 1, "done": true, "running": false}))?,
+        None => out.line("no host runs for this profile: there is nothing to shut down")?,
+    }
+    Ok(0)
+}

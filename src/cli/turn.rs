@@ -1,0 +1,156 @@
+//! `turn`: turns of conversations.
+
+use super::context::Context;
+use super::output::{self, Failure, Printer, Style, duration, local_time, text};
+use super::spec::{Spec, seconds, words};
+use crate::api::ApiCall;
+use crate::api::protocol::{ConversationRef, TurnBegin, TurnEnd, TurnShow};
+use crate::domain::TurnStatus;
+use clap::{Args, Subcommand};
+use serde_json::Value;
+
+#[derive(Subcommand, Debug)]
+pub(super) enum Turn {
+    /// Begin a turn; returns when its environment is ready
+    Begin(Box<Begin>),
+    /// Keep the open turn's lease alive
+    Touch(Which),
+    /// End the open turn; fine without one
+    End(End),
+    /// The turns of a conversation with their commands
+    List(Which),
+    /// One turn with its commands
+    Show(Show),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Which {
+    /// Id of the conversation
+    #[arg(long, value_name = "ID")]
+    conversation: String,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Begin {
+    /// Id of the conversation; a new one begins with its first turn
+    #[arg(long, value_name = "ID")]
+    conversation: String,
+    /// Title of the conversation
+    #[arg(long, value_name = "T")]
+    title: Option<String>,
+    /// Kind of the conversation: main, subagent, cron, …
+    #[arg(long, value_name = "K")]
+    kind: Option<String>,
+    /// What the user asked
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// Use this environment
+    #[arg(long, value_name = "NAME")]
+    env_name: Option<String>,
+    /// Life of the turn's lease without a begin, command or touch [default: 3600]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    lease_ttl: Option<f64>,
+    #[command(flatten)]
+    spec: Spec,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct End {
+    /// Id of the conversation
+    #[arg(long, value_name = "ID")]
+    conversation: String,
+    /// How it ended [default: done]
+    #[arg(long, value_name = "STATUS", value_parser = words::<TurnStatus>(&["done", "failed", "interrupted"]))]
+    status: Option<TurnStatus>,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Show {
+    /// Id of the turn, or its beginning
+    turn: String,
+}
+
+pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
+    let out = Printer::new();
+    match verb {
+        Turn::Begin(begin) => {
+            let call = ApiCall::TurnBegin(Box::new(TurnBegin {
+                conversation: begin.conversation,
+                title: begin.title,
+                kind: begin.kind,
+                prompt: begin.prompt,
+                env_name: begin.env_name,
+                spec: begin.spec.flags(),
+                lease_ttl_seconds: begin.lease_ttl,
+            }));
+            context.show(&call, |reply| {
+                out.line(&format!(
+                    "turn {} of {} began in environment {}, session {}",
+                    reply["number"],
+                    text(reply, "conversation"),
+                    text(reply, "environment"),
+                    text(reply, "session"),
+                ))
+            })
+        }
+        Turn::Touch(which) => {
+            let name = output::plain(&which.conversation);
+            let call = ApiCall::TurnTouch(ConversationRef { conversation: which.conversation });
+            context.show(&call, |_| out.line(&format!("the open turn of {name} is kept alive")))
+        }
+        Turn::End(end) => {
+            let name = output::plain(&end.conversation);
+            let call = ApiCall::TurnEnd(TurnEnd { conversation: end.conversation, status: end.status });
+            context.show(&call, |_| out.line(&format!("{name} has no open turn any more")))
+        }
+        Turn::List(which) => {
+            let call = ApiCall::TurnList(ConversationRef { conversation: which.conversation });
+            context.show(&call, |reply| print_turns(&out, reply))
+        }
+        Turn::Show(show) => {
+            context.show(&ApiCall::TurnShow(TurnShow { turn: show.turn }), |reply| print_turn(&out, &reply["turn"]))
+        }
+    }
+}
+
+/// Turns with their commands, then the commands outside of turns.
+pub(super) fn print_turns(out: &Printer, reply: &Value) -> Result<(), Failure> {
+    let turns = reply["turns"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let outside = reply["outside"].as_array().map(Vec::as_slice).unwrap_or_default();
+    if turns.is_empty() && outside.is_empty() {
+        return out.line(&out.styled("no turns and no commands yet", Style::Dim));
+    }
+    turns.iter().try_for_each(|turn| print_turn(out, turn))?;
+    if !outside.is_empty() {
+        out.line(&out.styled("outside of turns", Style::Bold))?;
+        outside.iter().try_for_each(|command| print_command(out, command))?;
+    }
+    Ok(())
+}
+
+fn print_turn(out: &Printer, turn: &Value) -> Result<(), Failure> {
+    let status = text(turn, "status");
+    let style = match status.as_str() {
+        "done" => Style::Green,
+        "running" => Style::Cyan,
+        "failed" => Style::Red,
+        _ => Style::Yellow,
+    };
+    let head = out.styled(&format!("turn {}", turn["number"]), Style::Bold);
+    let when = out.styled(&local_time(&turn["began"]), Style::Dim);
+    let prompt = text(turn, "prompt");
+    let quoted = if prompt.is_empty() { String::new() } else { format!("  \"{prompt}\"") };
+    out.line(&format!("{head}  {when}  {}{quoted}", out.styled(&status, style)))?;
+    turn["commands"].as_array().into_iter().flatten().try_for_each(|command| print_command(out, command))
+}
+
+fn print_command(out: &Printer, command: &Value) -> Result<(), Failure> {
+    let (mark, style) = match command["exit_code"].as_i64() {
+        None => ("▶", Style::Cyan),
+        Some(0) => ("✔", Style::Green),
+        Some(_) => ("✘", Style::Red),
+    };
+    let code = command["exit_code"].as_i64().map(|code| code.to_string()).unwrap_or_default();
+    let time = command["duration_ms"].as_u64().map(duration).unwrap_or_default();
+    out.line(&format!("  {} {code:>3} {time:>8}  {}", out.styled(mark, style), text(command, "command")))
+}
