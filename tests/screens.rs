@@ -7,6 +7,8 @@ use ratatui::layout::Rect;
 
 #[path = "screens/any.rs"]
 mod any;
+#[path = "screens/cursor.rs"]
+mod cursor;
 #[path = "screens/dump.rs"]
 mod dump;
 #[path = "screens/scene.rs"]
@@ -223,6 +225,23 @@ fn waiting_and_gone() {
         vm.panes[1].content = PaneContent::Waiting("pulling alpine:3.20, layer 2 of 5, 31 of 74 MB".into());
         check("waiting_and_gone", &vm, &Style::default());
     }
+}
+
+#[test]
+fn copy_mode_with_a_selection() {
+    use hermes_tui::term::{Pos, Selection, SelectionKind};
+    let shell = shell_for(80, 24);
+    let mut vm = with_shell(80, 24, &shell);
+    vm.mode = Mode::Copy;
+    vm.panes[0].marks = vec!["[0/12]".into()];
+    vm.status.hints = pairs(&[("v", "mark"), ("y", "copy"), ("/", "search"), ("Esc", "leave")]);
+    if let PaneContent::Terminal { selection, copy_cursor, screen, .. } = &mut vm.panes[0].content {
+        let (anchor, head) = (Pos { line: 2, col: 9 }, Pos { line: 4, col: 15 });
+        *selection = Some(Selection { kind: SelectionKind::Character, anchor, head, epoch: screen.epoch() });
+        *copy_cursor = Some((15, 4));
+    }
+    check("copy", &vm, &Style::default());
+    check("copy_no_color", &vm, &Style::new(&Theme::dark(), ColourDepth::None, true));
 }
 
 #[test]

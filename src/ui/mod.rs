@@ -92,14 +92,15 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
 
 /// What lies behind an overlay steps back: still readable, but without colours that compete.
 fn recede(canvas: &mut Canvas<'_>) {
-    let dim = canvas.ink().dim;
+    let (dim, border) = (canvas.ink().dim, canvas.ink().border);
     let status = canvas.screen().bottom().saturating_sub(1);
     for y in canvas.screen().y..status {
         for x in canvas.screen().x..canvas.screen().right() {
             let cell = &mut canvas.buf[(x, y)];
             if cell.bg == Color::Reset && !cell.modifier.contains(Modifier::REVERSED) {
+                let line = cell.symbol().starts_with(|c| matches!(c, '\u{2500}'..='\u{257f}'));
                 cell.modifier.remove(Modifier::BOLD);
-                cell.set_style(dim);
+                cell.set_style(if line { border } else { dim });
             }
         }
     }
