@@ -49,8 +49,11 @@ pub struct Guard {
     state: State,
     /// Whether the present string is an OSC; others are swallowed.
     osc: bool,
+    /// What was kept of it, and how long it is.
     body: Vec<u8>,
-    too_long: bool,
+    length: usize,
+    /// The beginning of a character whose rest has not come yet.
+    partial: Vec<u8>,
     blocked: Blocked,
 }
 
@@ -63,6 +66,7 @@ impl Guard {
 
     /// Takes in bytes as they came and hands on what may pass.
     pub fn scan(&mut self, bytes: &[u8], mut out: impl FnMut(Piece<'_>)) {
+        let bytes = self.complete_character(bytes, &mut out);
         let mut start = 0;
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
@@ -124,16 +128,37 @@ impl Guard {
         }
         let passing = matches!(self.state, State::Ground | State::Escape);
         if passing && start < bytes.len() {
-            out(Piece::Bytes(&bytes[start..]));
+            let (whole, partial) = split_partial(&bytes[start..]);
+            self.partial.extend_from_slice(partial);
+            out(Piece::Bytes(whole));
         }
     }
 
-    fn keep(&mut self, part: &[u8]) {
-        if self.too_long {
-            return;
+    /// Passes the character on whose beginning was held back; the bytes after it. The parser never gets to see a
+    /// character in two parts: it may lose what follows one (vte 0.15).
+    fn complete_character<'a>(&mut self, bytes: &'a [u8], out: &mut impl FnMut(Piece<'_>)) -> &'a [u8] {
+        if self.partial.is_empty() {
+            return bytes;
         }
-        if self.body.len() + part.len() > MAX_STRING {
-            self.too_long = true;
+        let mut rest = bytes;
+        while is_partial(&self.partial) {
+            match rest.split_first() {
+                Some((byte @ 0x80..0xc0, after)) => {
+                    self.partial.push(*byte);
+                    rest = after;
+                }
+                Some(_) => break,
+                None => return rest,
+            }
+        }
+        out(Piece::Bytes(&self.partial));
+        self.partial.clear();
+        rest
+    }
+
+    fn keep(&mut self, part: &[u8]) {
+        self.length = self.length.saturating_add(part.len());
+        if self.length > MAX_STRING {
             self.body = Vec::new();
         } else if self.osc {
             self.body.extend_from_slice(part);
@@ -141,10 +166,8 @@ impl Guard {
     }
 
     fn drop_body(&mut self) {
-        if self.too_long {
-            self.blocked.strings += 1;
-        }
-        self.too_long = false;
+        self.blocked.strings += u64::from(self.length > MAX_STRING);
+        self.length = 0;
         if self.body.capacity() > 64 * 1024 {
             self.body = Vec::new();
         }
@@ -168,7 +191,7 @@ impl Guard {
     }
 
     fn finish(&mut self, out: &mut impl FnMut(Piece<'_>)) {
-        if self.osc && !self.too_long {
+        if self.osc && self.length <= MAX_STRING {
             let body = std::mem::take(&mut self.body);
             let verdict = judge(&body, &mut self.blocked);
             self.body = body;
@@ -184,6 +207,20 @@ impl Guard {
             }
         }
         self.abort(out);
+    }
+}
+
+/// Whether these bytes begin one UTF-8 character and do not finish it.
+fn is_partial(bytes: &[u8]) -> bool {
+    std::str::from_utf8(bytes).is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+}
+
+/// Splits off the beginning of a character at the end.
+fn split_partial(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let lead = bytes.iter().rev().take(3).position(|byte| !(0x80..0xc0).contains(byte));
+    match lead.map(|n| bytes.split_at(bytes.len() - n - 1)) {
+        Some((whole, partial)) if is_partial(partial) => (whole, partial),
+        _ => (bytes, &[]),
     }
 }
 

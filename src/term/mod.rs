@@ -11,7 +11,7 @@
 //! | [`event`] | what a program asked for beyond drawing |
 //! | [`modes`] | what a program switched on |
 //! | [`keys`], [`mouse`], [`paste`] | input → bytes, under those modes |
-//! | [`selection`] | marking text, also in the history |
+//! | [`selection`], [`search`] | marking and finding text, also in the history |
 
 pub mod event;
 pub mod guard;
@@ -20,11 +20,13 @@ pub mod modes;
 pub mod mouse;
 pub mod paste;
 pub mod screen;
+pub mod search;
 pub mod selection;
 pub mod view;
 
 pub use event::{Blocked, PromptMark, ScreenEvent};
 pub use modes::{Kitty, Modes, MouseEncoding, MouseTracking};
 pub use screen::{Fed, Screen, is_contained};
+pub use search::{Match, Search};
 pub use selection::{Pos, Selection, SelectionKind};
 pub use view::{Attrs, Cell, Color, Cursor, CursorShape, Style, Underline, View};

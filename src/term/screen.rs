@@ -12,7 +12,7 @@ mod emulator {
     pub(super) use alacritty_terminal::event::{Event, EventListener};
     pub(super) use alacritty_terminal::grid::{Dimensions, Scroll};
     pub(super) use alacritty_terminal::index::{Column, Line};
-    pub(super) use alacritty_terminal::term::cell::{Cell, Flags};
+    pub(super) use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink as Link};
     pub(super) use alacritty_terminal::term::color::COUNT as COLOR_COUNT;
     pub(super) use alacritty_terminal::term::{Config, Term, TermMode};
     pub(super) use alacritty_terminal::vte::ansi::{
@@ -27,6 +27,7 @@ use super::guard::{Guard, Piece};
 use super::modes::{KittyStacks, Modes, MouseEncoding, MouseTracking};
 use super::view::{Cursor, CursorShape, View};
 use crate::domain::{Moment, Size, Span};
+pub(super) use cells::Text;
 use emulator::{
     Column, Config, Dimensions, Event, EventListener, Flags, Line, NamedColor, Processor, Scroll, Term, TermMode,
     Timeout,
@@ -47,6 +48,8 @@ const MAX_SIZE: Size = Size { rows: 1000, cols: 2000 };
 const BOOKMARK: Flags = Flags::from_bits_retain(0x8000);
 
 type Emulator = Term<Outbox>;
+
+pub(super) use text::LogicalLine;
 
 /// What one feed led to.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -327,11 +330,27 @@ impl Screen {
             self.first_line += history as u64;
         }
         self.set_bookmark();
-        if self.first_line - self.policy.window_start > (self.history_limit + self.term.screen_lines()) as u64 {
+        if self.first_line.saturating_sub(self.policy.window_start)
+            > (self.history_limit + self.term.screen_lines()) as u64
+        {
             self.policy.window_start = self.first_line;
             self.policy.marked_cells = 0;
             self.policy.links = 0;
             self.policy.link_bytes = 0;
+        }
+    }
+
+    /// After text was wrapped into more rows, brings back what went into the history although rows below the cursor
+    /// are empty.
+    fn fill_from_history(&mut self, history_before: usize) {
+        let size = self.size();
+        let below = self.term.grid().cursor.point.line.0 + 1..i32::from(size.rows);
+        let empty = below.rev().take_while(|line| self.term.grid()[Line(*line)].is_clear()).count();
+        let wanted = empty.min(self.term.history_size().saturating_sub(history_before));
+        if wanted > 0 {
+            // Fewer rows drop the empty ones, more rows come from the history.
+            self.term.resize(Extent(Size { rows: size.rows - wanted as u16, ..size }));
+            self.term.resize(Extent(size));
         }
     }
 
@@ -392,8 +411,8 @@ impl Screen {
     }
 
     fn resize_now(&mut self, size: Size) {
-        let narrower_or_wider = size.cols != self.size().cols;
-        let rows_before = self.term.history_size();
+        let before = self.size();
+        let history_before = self.term.history_size();
         self.clear_bookmark();
         // The emulator loses the reader's place when lines above are joined: a bookmark travels with the text.
         let offset = self.scroll_offset();
@@ -402,6 +421,9 @@ impl Screen {
             self.term.grid_mut()[Line(-(offset as i32))][Column(0)].flags.insert(BOOKMARK);
         }
         self.term.resize(Extent(size));
+        if size.cols < before.cols && !self.is_alternate() {
+            self.fill_from_history(history_before);
+        }
         if reading {
             let (top, bottom) = (-(self.term.history_size() as i32), self.term.screen_lines() as i32);
             let found = (top..bottom).find_map(|line| {
@@ -415,10 +437,10 @@ impl Screen {
             }
         }
         let history = self.term.history_size();
-        if narrower_or_wider {
+        if size.cols != before.cols {
             self.renumber(history as i32);
         } else if !self.is_alternate() {
-            self.first_line = (self.first_line + history as u64).saturating_sub(rows_before as u64);
+            self.first_line = (self.first_line + history as u64).saturating_sub(history_before as u64);
         }
         if self.is_alternate() {
             // The main screen was wrapped anew out of sight: its bookmark may be anywhere now.

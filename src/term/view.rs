@@ -4,7 +4,7 @@
 //! the frame around the pane agree. What would break that is left out of the text: an emoji presentation selector on a
 //! one-column character, a joiner whose sequence the engine holds in several cells.
 
-use super::screen::Screen;
+use super::screen::{Screen, Text};
 use super::selection::Selection;
 
 /// A colour of a cell.
@@ -192,6 +192,6 @@ impl<'a> View<'a> {
     pub fn for_each_in_row(&self, row: u16, visit: impl FnMut(u16, &Cell<'_>)) {
         let range = self.selection.and_then(|s| s.columns_in(self.line_at(row), self.cols()));
         let line = i32::from(row) - i32::try_from(self.offset).unwrap_or(i32::MAX);
-        self.screen.visit_line(line, range, visit);
+        self.screen.visit_line(line, Text::Drawn, range, visit);
     }
 }

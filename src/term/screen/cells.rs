@@ -5,12 +5,22 @@ use super::emulator::{self, Flags, Line, NamedColor};
 use super::{Emulator, Screen};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
+/// Which text of a cell is wanted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(in super::super) enum Text {
+    /// What measures exactly the cell's width, for drawing.
+    Drawn,
+    /// What the program wrote, for copying and searching. Empty where a wide character did not fit into a row.
+    Written,
+}
+
 impl Screen {
     /// Visits the cells of a line: 0 is the top row of the live screen, negative lines are history. `selected` is the
     /// first and last marked column.
     pub(in super::super) fn visit_line(
         &self,
         line: i32,
+        wanted: Text,
         selected: Option<(u16, u16)>,
         mut visit: impl FnMut(u16, &Cell<'_>),
     ) {
@@ -28,7 +38,7 @@ impl Screen {
             text.clear();
             if cell.flags.contains(Flags::WIDE_CHAR) && spacer(col + 1) {
                 width = 2;
-                write_text(&mut text, cell, 2);
+                write_text(&mut text, cell, 2, wanted);
             } else if is_regional(cell.c) && cells.get(col + 1).is_some_and(|next| is_regional(next.c)) {
                 // Two regional indicators are one flag of two columns in every terminal that joins them, and two of
                 // one column in the others.
@@ -38,8 +48,10 @@ impl Screen {
             } else if cell.flags.intersects(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER) {
                 // Half of a wide character that was written over.
                 text.push(' ');
+            } else if cell.flags.contains(Flags::LEADING_WIDE_CHAR_SPACER) && wanted == Text::Written {
+                // Nothing was written here.
             } else {
-                write_text(&mut text, cell, 1);
+                write_text(&mut text, cell, 1, wanted);
             }
             let link = cell.extra.as_ref().and_then(|_| cell.hyperlink());
             let col16 = col as u16;
@@ -49,7 +61,7 @@ impl Screen {
                     text: &text,
                     width: width as u8,
                     style: self.style_of(cell),
-                    link: link.as_ref().map(|link| link.uri()),
+                    link: link.as_ref().map(emulator::Link::uri),
                     selected: selected.is_some_and(|(from, to)| col16 <= to && col16 + width as u16 > from),
                 },
             );
@@ -161,11 +173,15 @@ fn is_regional(c: char) -> bool {
     ('\u{1f1e6}'..='\u{1f1ff}').contains(&c)
 }
 
-/// Writes a cell's text such that it measures `width` columns.
-fn write_text(text: &mut String, cell: &emulator::Cell, width: usize) {
+/// Writes a cell's text; when drawn, such that it measures `width` columns.
+fn write_text(text: &mut String, cell: &emulator::Cell, width: usize, wanted: Text) {
     // A tab stands in the cell where it began; the cells up to the stop are blank.
     text.push(if cell.c == '\t' { ' ' } else { cell.c });
     let Some(marks) = cell.zerowidth().filter(|marks| !marks.is_empty()) else { return };
+    if wanted == Text::Written {
+        text.extend(marks);
+        return;
+    }
     // A joiner at the end would draw the next cell into this one.
     let end = marks.iter().rposition(|c| *c != '\u{200d}').map_or(0, |n| n + 1);
     text.extend(&marks[..end]);

@@ -2,9 +2,9 @@
 //! marks on a cell, hyperlinks, titles, keyboard protocols, answers to colour queries.
 
 use super::emulator::{
-    Attr, CharsetIndex, ClearMode, Column, CursorIcon, CursorShape, CursorStyle, Handler, Hyperlink, KeyboardModes,
-    KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, PrivateMode, Rgb, ScpCharPath, ScpUpdateMode,
-    StandardCharset, TabulationClearMode, TermMode,
+    Attr, CharsetIndex, ClearMode, Column, CursorIcon, CursorShape, CursorStyle, Flags, Handler, Hyperlink,
+    KeyboardModes, KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, PrivateMode, Rgb, ScpCharPath,
+    ScpUpdateMode, StandardCharset, TabulationClearMode, TermMode,
 };
 use super::{Emulator, Policy};
 use std::fmt::Write as _;
@@ -37,8 +37,10 @@ impl Watched<'_> {
             col = col.saturating_sub(1);
         }
         let row = &grid[point.line];
-        let marks = |col: usize| row[Column(col)].zerowidth().map_or(0, <[char]>::len);
-        let count = marks(col).max(marks(col.saturating_sub(1)));
+        if row[Column(col)].flags.contains(Flags::WIDE_CHAR_SPACER) {
+            col = col.saturating_sub(1);
+        }
+        let count = row[Column(col)].zerowidth().map_or(0, <[char]>::len);
         if count >= MAX_MARKS {
             self.policy.blocked.marks += 1;
             return;

@@ -1,8 +1,20 @@
 //! The text of a screen, plain or with its colours.
 
+use super::super::selection::Pos;
 use super::super::view::{Attrs, Cell, Color, Style, Underline};
-use super::Screen;
+use super::emulator::{Column, Flags, Line};
+use super::{Screen, Text};
 use std::fmt::Write as _;
+use std::ops::Range;
+
+/// A line as the program wrote it: the rows that were wrapped are one.
+#[derive(Debug, Default)]
+pub(in super::super) struct LogicalLine {
+    /// Its characters, combining marks included.
+    pub(in super::super) chars: Vec<char>,
+    /// The cell that each character is in.
+    pub(in super::super) places: Vec<Pos>,
+}
 
 impl Screen {
     /// The live screen's text, one line per row; blanks at the ends of rows and empty rows at the end are left out.
@@ -29,10 +41,65 @@ impl Screen {
         self.lines_as_ansi(-(self.history_len() as i32))
     }
 
+    /// Numbers of the lines that are kept, oldest first, the live screen's included.
+    #[must_use]
+    pub fn lines(&self) -> Range<u64> {
+        let first = self.first_line.saturating_sub(self.history_len() as u64);
+        first..self.first_line + u64::from(self.size().rows)
+    }
+
+    /// The emulator's index of a line, if it is kept.
+    fn index_of(&self, line: u64) -> Option<i32> {
+        self.lines().contains(&line).then(|| (line as i64 - self.first_line as i64) as i32)
+    }
+
+    /// Whether the line goes on in the next one.
+    pub(in super::super) fn is_wrapped(&self, line: u64) -> bool {
+        let last = Column(usize::from(self.size().cols) - 1);
+        self.index_of(line).is_some_and(|index| self.term.grid()[Line(index)][last].flags.contains(Flags::WRAPLINE))
+    }
+
+    /// Visits what the program wrote into the cells of a line.
+    pub(in super::super) fn visit_written(&self, line: u64, visit: impl FnMut(u16, &Cell<'_>)) {
+        if let Some(index) = self.index_of(line) {
+            self.visit_line(index, Text::Written, None, visit);
+        }
+    }
+
+    /// First and last row of the line that `line` is a part of.
+    pub(in super::super) fn logical_bounds(&self, line: u64) -> (u64, u64) {
+        let kept = self.lines();
+        let (mut first, mut last) = (line, line);
+        while first > kept.start && self.is_wrapped(first - 1) {
+            first -= 1;
+        }
+        while last + 1 < kept.end && self.is_wrapped(last) {
+            last += 1;
+        }
+        (first, last)
+    }
+
+    /// Reads the line whose first row is `first` into `out`; the number of the row after it.
+    pub(in super::super) fn read_logical(&self, first: u64, out: &mut LogicalLine) -> u64 {
+        out.chars.clear();
+        out.places.clear();
+        let mut line = first;
+        loop {
+            self.visit_written(line, |col, cell| {
+                out.chars.extend(cell.text.chars());
+                out.places.resize(out.chars.len(), Pos { line, col });
+            });
+            if !self.is_wrapped(line) || line + 1 >= self.lines().end {
+                return line + 1;
+            }
+            line += 1;
+        }
+    }
+
     fn lines_as_text(&self, from: i32) -> String {
         let mut out = String::new();
         for line in from..i32::from(self.size().rows) {
-            self.visit_line(line, None, |_, cell| out.push_str(cell.text));
+            self.visit_line(line, Text::Written, None, |_, cell| out.push_str(cell.text));
             out.truncate(out.trim_end_matches(' ').len());
             out.push('\n');
         }
@@ -46,7 +113,7 @@ impl Screen {
             let mut style = Style::default();
             // Where the row ends if only plain blanks follow, and the style there.
             let (mut end, mut end_style) = (out.len(), style);
-            self.visit_line(line, None, |_, cell: &Cell<'_>| {
+            self.visit_line(line, Text::Written, None, |_, cell: &Cell<'_>| {
                 if cell.style != style {
                     style = cell.style;
                     write_sgr(&mut out, style);

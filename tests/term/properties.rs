@@ -1,0 +1,149 @@
+//! What holds for any output.
+
+use crate::support::NOW;
+use hermes_tui::domain::{Moment, Size, Span};
+use hermes_tui::term::{Pos, Screen, Search, Selection, SelectionKind};
+use proptest::prelude::*;
+
+/// Pieces of output that lead into every corner of the parser.
+fn piece() -> impl Strategy<Value = Vec<u8>> {
+    const FIXED: &[&str] = &[
+        "\r\n",
+        "\t",
+        "\x08",
+        "\x1b",
+        "\x1b[",
+        "\x1b]",
+        "\x1bP",
+        "\x1b\\",
+        "\x07",
+        "\x18",
+        "\x1b]0;title\x07",
+        "\x1b]8;;http://a\x07",
+        "\x1b]8;;\x07",
+        "\x1b]52;c;YQ==\x07",
+        "\x1b]133;A\x07",
+        "\x1b[?1049h",
+        "\x1b[?1049l",
+        "\x1b[?2026h",
+        "\x1b[?2026l",
+        "\x1b[2J",
+        "\x1b[3J",
+        "\x1b[6n",
+        "\x1bc",
+        "\x1b[?7l",
+        "\x1b[?7h",
+        "\x1b[4h",
+        "\x1b[4l",
+        "\x1b(0",
+        "\x1b(B",
+        "\x0e",
+        "\x0f",
+        "\x1bM",
+        "\x1b[?6h",
+        "\x1b[2;4r",
+        "\x1b[r",
+        "\x1b7",
+        "\x1b8",
+        "漢字",
+        "e\u{301}",
+        "\u{200d}",
+        "\u{fe0f}",
+        "👩‍💻",
+        "🇩🇪",
+        "\u{301}",
+        "\x1b[9999b",
+        "\x1b#8",
+        "\x1b[>1u",
+        "\x1b[<u",
+        "\x1b[22t",
+        "\x1b[23t",
+        "plain text ",
+        "0123456789012345678901234567890",
+    ];
+    prop_oneof![
+        4 => prop::sample::select(FIXED).prop_map(|s| s.as_bytes().to_vec()),
+        2 => (0u16..300, 0u16..300, prop::sample::select(b"@ABCDEFGHIJKLMPSTXZ`abdefhlmnrst".to_vec()))
+            .prop_map(|(a, b, last)| format!("\x1b[{a};{b}{}", last as char).into_bytes()),
+        2 => prop::collection::vec(any::<u8>(), 0..12),
+        1 => "[ -~]{1,40}".prop_map(String::into_bytes),
+    ]
+}
+
+fn output() -> impl Strategy<Value = Vec<u8>> {
+    prop::collection::vec(piece(), 1..40).prop_map(|pieces| pieces.concat())
+}
+
+/// All that can be seen of a screen.
+fn all_of(screen: &Screen) -> impl PartialEq + std::fmt::Debug + use<> {
+    (screen.history_ansi(), screen.cursor(), screen.modes(), screen.title().to_owned(), screen.blocked())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: std::env::var("HTUI_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300), failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn it_does_not_matter_where_output_is_cut(output in output(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
+        let mut whole = Screen::new(Size { rows: 6, cols: 20 }, 50);
+        let mut fed = whole.feed(NOW, &output);
+        let mut cut = Screen::new(Size { rows: 6, cols: 20 }, 50);
+        let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(output.len() + 1)).collect();
+        places.extend([0, output.len()]);
+        places.sort_unstable();
+        let (mut reply, mut events) = (Vec::new(), Vec::new());
+        for pair in places.windows(2) {
+            let part = cut.feed(NOW, &output[pair[0]..pair[1]]);
+            reply.extend(part.reply);
+            events.extend(part.events);
+        }
+        prop_assert_eq!(all_of(&whole), all_of(&cut));
+        prop_assert_eq!(&fed.reply, &reply);
+        fed.events.retain(|event| *event != hermes_tui::term::ScreenEvent::Bell);
+        events.retain(|event| *event != hermes_tui::term::ScreenEvent::Bell);
+        prop_assert_eq!(fed.events, events);
+    }
+
+    #[test]
+    fn any_output_and_any_size_leave_a_screen_that_can_be_drawn_searched_and_copied(
+        steps in prop::collection::vec((output(), 0u16..40, 0u16..60, -20i32..20), 1..8),
+    ) {
+        let mut screen = Screen::new(Size { rows: 6, cols: 20 }, 40);
+        let mut now = Moment(0);
+        for (output, rows, cols, scroll) in steps {
+            now = now + Span(60);
+            screen.feed(now, &output);
+            screen.scroll(scroll);
+            screen.resize(Size { rows, cols });
+            let (rows, cols) = (screen.size().rows, screen.size().cols);
+            let mut sums = vec![0; rows.into()];
+            let selection = Selection::begin(&screen, SelectionKind::Character, Pos::default())
+                .extend(&screen, Pos { line: u64::MAX, col: 0 });
+            screen.view().with_selection(Some(&selection)).for_each_cell(|row, col, cell| {
+                assert_eq!(sums[usize::from(row)], col);
+                assert_eq!(unicode_width::UnicodeWidthStr::width(cell.text), usize::from(cell.width), "{:?}", cell.text);
+                sums[usize::from(row)] += u16::from(cell.width);
+            });
+            prop_assert!(sums.iter().all(|sum| *sum == cols));
+            if let Some(cursor) = screen.view().cursor() {
+                prop_assert!(cursor.row < rows && cursor.col < cols);
+            }
+            let _ = selection.text(&screen);
+            Search::new(&screen, "t", Pos::default());
+            for line in screen.lines() {
+                let _ = Selection::word(&screen, Pos { line, col: cols / 2 }).text(&screen);
+            }
+            prop_assert_eq!(screen.dead(), None);
+        }
+    }
+
+    #[test]
+    fn ansi_text_gives_the_same_rows_again(output in output()) {
+        let mut first = Screen::new(Size { rows: 6, cols: 20 }, 50);
+        first.feed(NOW, &output);
+        first.flush_sync(NOW + Span(1000));
+        let mut second = Screen::new(Size { rows: 60, cols: 40 }, 50);
+        second.feed(NOW, first.ansi().replace('\n', "\r\n").as_bytes());
+        let (first, second) = (first.text(), second.text());
+        prop_assert_eq!(first.trim_end(), second.trim_end());
+    }
+}
