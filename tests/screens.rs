@@ -34,7 +34,8 @@ fn check(name: &str, vm: &ViewModel<'_>, style: &Style) {
     let buf = drawn(vm, style);
     let name = format!("{name}_{}x{}", vm.size.cols, vm.size.rows);
     if let Ok(dir) = std::env::var("HTUI_SCREENS") {
-        std::fs::write(std::path::Path::new(&dir).join(format!("{name}.ansi")), dump::ansi(&buf)).unwrap();
+        let path = std::path::Path::new(&dir).join(format!("{name}.ansi"));
+        std::fs::write(path, dump::ansi(&buf)).expect("a folder that can be written");
     }
     let dump = if vm.size.cols == 80 { dump::text_and_styles(&buf) } else { dump::text(&buf) };
     insta::with_settings!({
