@@ -10,10 +10,13 @@ use ratatui::style::Modifier;
 pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, String)>)], scroll: usize) {
     let screen = canvas.screen();
     let room = popup::free(screen);
-    // One column of keys for all sections.
-    let all_keys = sections.iter().flat_map(|(_, rows)| rows).map(|(key, _)| canvas.width(key));
-    let keys = all_keys.max().unwrap_or(0);
-    let blocks: Vec<Vec<Parts>> = sections.iter().map(|section| block(canvas, section, keys.min(22), 44)).collect();
+    // One column of keys for all sections; what is longer has a line of its own.
+    let widest = |most: u16| {
+        let keys = sections.iter().flat_map(|(_, rows)| rows).map(|(key, _)| canvas.width(key));
+        keys.filter(|width| *width <= most).max().unwrap_or(most)
+    };
+    let (narrow, wide) = (widest(16), widest((room.width / 3).clamp(8, 20)));
+    let blocks: Vec<Vec<Parts>> = sections.iter().map(|section| block(canvas, section, narrow, 45)).collect();
     let total: usize = blocks.iter().map(|b| b.len() + 1).sum::<usize>().saturating_sub(1);
     let accent = canvas.ink().accent;
     if total > usize::from(room.height.saturating_sub(2)) && room.width >= 100 {
@@ -49,7 +52,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, St
         if !lines.is_empty() {
             lines.push(Vec::new());
         }
-        lines.extend(block(canvas, section, keys.min(inner.width / 2), inner.width));
+        lines.extend(block(canvas, section, wide, inner.width));
     }
     popup::scrolled(canvas, outer, inner, &lines, scroll);
 }
@@ -59,16 +62,23 @@ fn block(canvas: &Canvas<'_>, (title, rows): &(String, Vec<(String, String)>), k
     let ink = canvas.ink();
     let mut lines = vec![vec![(title.clone(), ink.accent.add_modifier(Modifier::BOLD))]];
     for (key, what) in rows {
+        let mut head = key.as_str();
+        if canvas.width(key) > keys {
+            for part in text::wrap(key, width.saturating_sub(1), canvas.style.unicode) {
+                lines.push(vec![(" ".to_owned(), ink.text), (part, ink.strong)]);
+            }
+            head = "";
+        }
         let room = width.saturating_sub(keys + 3);
-        for (i, part) in text::wrap(what, room, canvas.style.unicode).into_iter().enumerate() {
-            let key = if i == 0 { key.as_str() } else { "" };
-            let pad = keys.saturating_sub(canvas.width(key)) + 2;
+        for part in text::wrap(what, room, canvas.style.unicode) {
+            let pad = keys.saturating_sub(canvas.width(head)) + 2;
             lines.push(vec![
                 (" ".to_owned(), ink.text),
-                (key.to_owned(), ink.strong),
+                (head.to_owned(), ink.strong),
                 (" ".repeat(usize::from(pad)), ink.text),
                 (part, ink.text),
             ]);
+            head = "";
         }
     }
     lines

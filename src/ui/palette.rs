@@ -42,7 +42,12 @@ pub(super) fn draw(
     for ((i, (text, remark, can)), y) in rows.iter().enumerate().skip(first).zip(list.y..list.bottom()) {
         let used = canvas.right(list.right(), y, list.width / 2, remark, ink.dim);
         let room = list.width.saturating_sub(used + 3);
-        canvas.fit(list.x + 2, y, room, text, if *can { ink.text } else { ink.dim });
+        // A name, and after two blanks what it means.
+        let (name, meaning) = text.split_once("  ").unwrap_or((text, ""));
+        let used = canvas.fit(list.x + 2, y, room, name, if *can { ink.text } else { ink.dim });
+        if !meaning.is_empty() && room > used + 6 {
+            canvas.fit(list.x + 4 + used, y, room - used - 2, meaning, ink.dim);
+        }
         if i == selected {
             canvas.put(list.x, y, list.width, canvas.glyph().running, ink.accent);
             canvas.select(Rect::new(list.x, y, list.width, 1));
