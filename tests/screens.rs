@@ -306,3 +306,19 @@ fn prompt_with_a_problem() {
         problem: Some("`research` exists already on docker".into()),
     });
 }
+
+#[test]
+fn an_overlay_is_never_covered_by_messages() {
+    let shell = shell_for(40, 12);
+    let mut vm = with_shell(40, 12, &shell);
+    vm.mode = Mode::Overlay;
+    for (overlay, says_error) in [(dialog(), false), (help(), true), (form(), true)] {
+        vm.overlay = Some(overlay);
+        vm.notices.clear();
+        let alone = dump::lines(&drawn(&vm, &Style::default()));
+        vm.notices = toasts();
+        let lines = dump::lines(&drawn(&vm, &Style::default()));
+        assert_eq!(alone[..11], lines[..11], "the overlay covers these lines and stays whole");
+        assert_eq!(lines[11].contains("cannot pull"), says_error, "{}", lines[11]);
+    }
+}

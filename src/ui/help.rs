@@ -15,8 +15,9 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, St
         let keys = sections.iter().flat_map(|(_, rows)| rows).map(|(key, _)| canvas.width(key));
         keys.filter(|width| *width <= most).max().unwrap_or(most)
     };
-    let (narrow, wide) = (widest(16), widest((room.width / 3).clamp(8, 20)));
-    let blocks: Vec<Vec<Parts>> = sections.iter().map(|section| block(canvas, section, narrow, 45)).collect();
+    let column = (room.width.min(132).saturating_sub(8) / 2).max(1);
+    let (narrow, wide) = (widest(if column >= 56 { 22 } else { 16 }), widest((room.width * 2 / 5).clamp(8, 31)));
+    let blocks: Vec<Vec<Parts>> = sections.iter().map(|section| block(canvas, section, narrow, column - 1)).collect();
     let total: usize = blocks.iter().map(|b| b.len() + 1).sum::<usize>().saturating_sub(1);
     let accent = canvas.ink().accent;
     if total > usize::from(room.height.saturating_sub(2)) && room.width >= 100 {
@@ -24,7 +25,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, St
         let (left, right) = halves(blocks);
         let lines = left.len().max(right.len());
         let height = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2);
-        let outer = popup::centred(screen, 98, height);
+        let outer = popup::centred(screen, 128, height);
         let inner = popup::open(canvas, outer, "help", accent);
         let half = inner.width / 2;
         let second = Rect { x: inner.x + half + 1, width: inner.width - half - 1, ..inner };
@@ -43,7 +44,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, St
         }
         return;
     }
-    let width = 66.min(room.width);
+    let width = 80.min(room.width);
     let height = u16::try_from(total).unwrap_or(u16::MAX).saturating_add(2);
     let outer = popup::centred(screen, width, height);
     let inner = popup::open(canvas, outer, "help", accent);

@@ -102,12 +102,13 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
         return;
     }
     let (sign, ink) = level(canvas, banner.level);
-    let text = format!(" {sign} {} ", banner.text);
     let y = outer.bottom() - 1;
     let (from, to) = gap(taken, y, outer.x + 1, outer.right() - 1);
-    let wanted = canvas.width(&text);
     // A program that still runs is covered as little as can be; what has ended may be covered by why.
     let runs = matches!(pane.content, PaneContent::Terminal { dim: false, .. });
+    let whole = format!(" {sign} {} ", banner.text);
+    let text = if runs { parts_that_fit(canvas, &whole, to - from) } else { whole };
+    let wanted = canvas.width(&text);
     if to - from >= wanted || (runs && to - from >= 24) {
         // At the right where the line is shared, so that it does not read as the title of the pane below.
         let shared = taken.iter().any(|(line, ..)| *line == y);
@@ -122,7 +123,7 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
         return;
     }
     let mut lines = text::wrap(&banner.text, inner.width.saturating_sub(4), canvas.style.unicode);
-    let most = if runs { 1 } else { 3.min(usize::from(inner.height)) };
+    let most = if runs { 1 } else { 5.min(usize::from(inner.height)) };
     if lines.len() > most {
         lines.truncate(most);
         if let Some(last) = lines.last_mut() {
@@ -144,6 +145,16 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
         }
         canvas.fit(inner.x + 3, y, inner.width.saturating_sub(3), line, look);
     }
+}
+
+/// As many of the parts between dots as have room, but at least the first.
+fn parts_that_fit(canvas: &Canvas<'_>, text: &str, room: u16) -> String {
+    let mut text = text.to_owned();
+    while canvas.width(&text) > room {
+        let Some(at) = text.rfind(" · ") else { break };
+        text.truncate(at + 1);
+    }
+    text
 }
 
 /// The widest free stretch of a border line.
