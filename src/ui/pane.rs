@@ -107,7 +107,11 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
     // A program that still runs is covered as little as can be; what has ended may be covered by why.
     let runs = matches!(pane.content, PaneContent::Terminal { dim: false, .. });
     let whole = format!(" {sign} {} ", banner.text);
-    let text = if runs { parts_that_fit(canvas, &whole, to - from) } else { whole };
+    let text = if runs {
+        format!("{} ", parts_that_fit(canvas, whole.trim_end(), (to - from).saturating_sub(1)))
+    } else {
+        whole
+    };
     let wanted = canvas.width(&text);
     if to - from >= wanted || (runs && to - from >= 24) {
         // At the right where the line is shared, so that it does not read as the title of the pane below.
@@ -122,7 +126,9 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
     if inner.area() == 0 {
         return;
     }
-    let mut lines = text::wrap(&banner.text, inner.width.saturating_sub(4), canvas.style.unicode);
+    let room = inner.width.saturating_sub(4);
+    let said = if runs { parts_that_fit(canvas, &banner.text, room) } else { banner.text.clone() };
+    let mut lines = text::wrap(&said, room, canvas.style.unicode);
     let most = if runs { 1 } else { 5.min(usize::from(inner.height)) };
     if lines.len() > most {
         lines.truncate(most);
@@ -152,7 +158,7 @@ fn parts_that_fit(canvas: &Canvas<'_>, text: &str, room: u16) -> String {
     let mut text = text.to_owned();
     while canvas.width(&text) > room {
         let Some(at) = text.rfind(" · ") else { break };
-        text.truncate(at + 1);
+        text.truncate(at);
     }
     text
 }
