@@ -7,6 +7,8 @@ use ratatui::layout::Rect;
 
 #[path = "screens/any.rs"]
 mod any;
+#[path = "screens/cursor.rs"]
+mod cursor;
 #[path = "screens/dump.rs"]
 mod dump;
 #[path = "screens/scene.rs"]
@@ -32,7 +34,8 @@ fn check(name: &str, vm: &ViewModel<'_>, style: &Style) {
     let buf = drawn(vm, style);
     let name = format!("{name}_{}x{}", vm.size.cols, vm.size.rows);
     if let Ok(dir) = std::env::var("HTUI_SCREENS") {
-        std::fs::write(std::path::Path::new(&dir).join(format!("{name}.ansi")), dump::ansi(&buf)).unwrap();
+        let path = std::path::Path::new(&dir).join(format!("{name}.ansi"));
+        std::fs::write(path, dump::ansi(&buf)).expect("a folder that can be written");
     }
     let dump = if vm.size.cols == 80 { dump::text_and_styles(&buf) } else { dump::text(&buf) };
     insta::with_settings!({
@@ -226,6 +229,23 @@ fn waiting_and_gone() {
 }
 
 #[test]
+fn copy_mode_with_a_selection() {
+    use hermes_tui::term::{Pos, Selection, SelectionKind};
+    let shell = shell_for(80, 24);
+    let mut vm = with_shell(80, 24, &shell);
+    vm.mode = Mode::Copy;
+    vm.panes[0].marks = vec!["[0/12]".into()];
+    vm.status.hints = pairs(&[("v", "mark"), ("y", "copy"), ("/", "search"), ("Esc", "leave")]);
+    if let PaneContent::Terminal { selection, copy_cursor, screen, .. } = &mut vm.panes[0].content {
+        let (anchor, head) = (Pos { line: 2, col: 9 }, Pos { line: 4, col: 15 });
+        *selection = Some(Selection { kind: SelectionKind::Character, anchor, head, epoch: screen.epoch() });
+        *copy_cursor = Some((15, 4));
+    }
+    check("copy", &vm, &Style::default());
+    check("copy_no_color", &vm, &Style::new(&Theme::dark(), ColourDepth::None, true));
+}
+
+#[test]
 fn passing_messages() {
     for (cols, rows) in SIZES {
         let shell = shell_for(cols, rows);
@@ -285,4 +305,20 @@ fn prompt_with_a_problem() {
         cursor: 8,
         problem: Some("`research` exists already on docker".into()),
     });
+}
+
+#[test]
+fn an_overlay_is_never_covered_by_messages() {
+    let shell = shell_for(40, 12);
+    let mut vm = with_shell(40, 12, &shell);
+    vm.mode = Mode::Overlay;
+    for (overlay, says_error) in [(dialog(), false), (help(), true), (form(), true)] {
+        vm.overlay = Some(overlay);
+        vm.notices.clear();
+        let alone = dump::lines(&drawn(&vm, &Style::default()));
+        vm.notices = toasts();
+        let lines = dump::lines(&drawn(&vm, &Style::default()));
+        assert_eq!(alone[..11], lines[..11], "the overlay covers these lines and stays whole");
+        assert_eq!(lines[11].contains("cannot pull"), says_error, "{}", lines[11]);
+    }
 }

@@ -143,7 +143,7 @@ impl<'a> Canvas<'a> {
     }
 
     /// A wide character that begins left of `x` would be shown over what is now written at `x`: it goes.
-    fn part_wide(&mut self, x: u16, y: u16) {
+    pub(super) fn part_wide(&mut self, x: u16, y: u16) {
         if x > self.buf.area.x {
             let left = &mut self.buf[(x - 1, y)];
             if left.symbol().len() > 1 && left.cell_width() > 1 {

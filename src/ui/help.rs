@@ -10,10 +10,14 @@ use ratatui::style::Modifier;
 pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, String)>)], scroll: usize) {
     let screen = canvas.screen();
     let room = popup::free(screen);
-    // One column of keys for all sections.
-    let all_keys = sections.iter().flat_map(|(_, rows)| rows).map(|(key, _)| canvas.width(key));
-    let keys = all_keys.max().unwrap_or(0);
-    let blocks: Vec<Vec<Parts>> = sections.iter().map(|section| block(canvas, section, keys.min(22), 44)).collect();
+    // One column of keys for all sections; what is longer has a line of its own.
+    let widest = |most: u16| {
+        let keys = sections.iter().flat_map(|(_, rows)| rows).map(|(key, _)| canvas.width(key));
+        keys.filter(|width| *width <= most).max().unwrap_or(most)
+    };
+    let column = (room.width.min(132).saturating_sub(8) / 2).max(1);
+    let (narrow, wide) = (widest(if column >= 56 { 22 } else { 16 }), widest((room.width * 2 / 5).clamp(8, 31)));
+    let blocks: Vec<Vec<Parts>> = sections.iter().map(|section| block(canvas, section, narrow, column - 1)).collect();
     let total: usize = blocks.iter().map(|b| b.len() + 1).sum::<usize>().saturating_sub(1);
     let accent = canvas.ink().accent;
     if total > usize::from(room.height.saturating_sub(2)) && room.width >= 100 {
@@ -21,7 +25,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, St
         let (left, right) = halves(blocks);
         let lines = left.len().max(right.len());
         let height = u16::try_from(lines).unwrap_or(u16::MAX).saturating_add(2);
-        let outer = popup::centred(screen, 98, height);
+        let outer = popup::centred(screen, 128, height);
         let inner = popup::open(canvas, outer, "help", accent);
         let half = inner.width / 2;
         let second = Rect { x: inner.x + half + 1, width: inner.width - half - 1, ..inner };
@@ -40,7 +44,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, St
         }
         return;
     }
-    let width = 66.min(room.width);
+    let width = 80.min(room.width);
     let height = u16::try_from(total).unwrap_or(u16::MAX).saturating_add(2);
     let outer = popup::centred(screen, width, height);
     let inner = popup::open(canvas, outer, "help", accent);
@@ -49,7 +53,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, sections: &[(String, Vec<(String, St
         if !lines.is_empty() {
             lines.push(Vec::new());
         }
-        lines.extend(block(canvas, section, keys.min(inner.width / 2), inner.width));
+        lines.extend(block(canvas, section, wide, inner.width));
     }
     popup::scrolled(canvas, outer, inner, &lines, scroll);
 }
@@ -59,16 +63,23 @@ fn block(canvas: &Canvas<'_>, (title, rows): &(String, Vec<(String, String)>), k
     let ink = canvas.ink();
     let mut lines = vec![vec![(title.clone(), ink.accent.add_modifier(Modifier::BOLD))]];
     for (key, what) in rows {
+        let mut head = key.as_str();
+        if canvas.width(key) > keys {
+            for part in text::wrap(key, width.saturating_sub(1), canvas.style.unicode) {
+                lines.push(vec![(" ".to_owned(), ink.text), (part, ink.strong)]);
+            }
+            head = "";
+        }
         let room = width.saturating_sub(keys + 3);
-        for (i, part) in text::wrap(what, room, canvas.style.unicode).into_iter().enumerate() {
-            let key = if i == 0 { key.as_str() } else { "" };
-            let pad = keys.saturating_sub(canvas.width(key)) + 2;
+        for part in text::wrap(what, room, canvas.style.unicode) {
+            let pad = keys.saturating_sub(canvas.width(head)) + 2;
             lines.push(vec![
                 (" ".to_owned(), ink.text),
-                (key.to_owned(), ink.strong),
+                (head.to_owned(), ink.strong),
                 (" ".repeat(usize::from(pad)), ink.text),
                 (part, ink.text),
             ]);
+            head = "";
         }
     }
     lines

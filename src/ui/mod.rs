@@ -79,27 +79,32 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
     sidebar::draw(&mut canvas, &vm.sidebar, vm.now);
     status_bar::draw(&mut canvas, vm.mode, &vm.status);
     let overlaid = vm.overlay.as_ref().is_some_and(|overlay| !matches!(overlay, Overlay::WhichKey(_)));
+    let at = cursor(screen, vm, style).map(|at| (at.x, at.y));
     if overlaid {
         recede(&mut canvas);
     }
+    // Below overlays: nothing may hide what a dialog says. An error is told in the last line then.
+    notice::draw(&mut canvas, &vm.notices, rect(vm.panes_area), at);
     if let Some(overlay) = &vm.overlay {
         over(&mut canvas, overlay, vm);
+        // A dialog may need the last line itself.
+        if !matches!(overlay, Overlay::Dialog { .. }) {
+            notice::error_line(&mut canvas, &vm.notices);
+        }
     }
-    // Last: a message that answers what was done in an overlay must be seen over it.
-    let at = cursor(screen, vm, style).map(|at| (at.x, at.y));
-    notice::draw(&mut canvas, &vm.notices, rect(vm.panes_area), at);
 }
 
 /// What lies behind an overlay steps back: still readable, but without colours that compete.
 fn recede(canvas: &mut Canvas<'_>) {
-    let dim = canvas.ink().dim;
+    let (dim, border) = (canvas.ink().dim, canvas.ink().border);
     let status = canvas.screen().bottom().saturating_sub(1);
     for y in canvas.screen().y..status {
         for x in canvas.screen().x..canvas.screen().right() {
             let cell = &mut canvas.buf[(x, y)];
             if cell.bg == Color::Reset && !cell.modifier.contains(Modifier::REVERSED) {
+                let line = cell.symbol().starts_with(|c| matches!(c, '\u{2500}'..='\u{257f}'));
                 cell.modifier.remove(Modifier::BOLD);
-                cell.set_style(dim);
+                cell.set_style(if line { border } else { dim });
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use super::canvas::Canvas;
 use super::{pane, popup, text};
-use crate::app::view_model::Toast;
+use crate::app::view_model::{Level, Toast};
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style as Ink};
 
@@ -61,6 +61,20 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, notices: &[Toast], panes: Rect, curs
             y += 1;
         }
     }
+}
+
+/// The newest error in the last line, for while an overlay covers the messages.
+pub(super) fn error_line(canvas: &mut Canvas<'_>, notices: &[Toast]) {
+    let screen = canvas.screen();
+    let Some(toast) = notices.iter().rev().find(|toast| toast.level == Level::Error) else { return };
+    if screen.height < 2 {
+        return;
+    }
+    let y = screen.bottom() - 1;
+    let ink = *canvas.ink();
+    canvas.clear(Rect { y, height: 1, ..screen }, ink.text);
+    let text = format!("{} {}", canvas.glyph().failed, toast.text);
+    canvas.fit(screen.x + 1, y, screen.width.saturating_sub(1), &text, ink.danger);
 }
 
 /// Below tabs and titles; further down or at the bottom where the cursor would be covered there.

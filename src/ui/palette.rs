@@ -39,10 +39,21 @@ pub(super) fn draw(
     }
     let selected = selected.min(rows.len() - 1);
     let first = popup::first_row(selected, 0, rows.len(), usize::from(list.height));
+    // Names stand below each other, and so does what they mean.
+    let name_of = |text: &str| text.split_once("  ").map_or(0, |(name, _)| canvas.width(name));
+    let column = rows.iter().skip(first).take(list.height.into()).map(|(text, ..)| name_of(text)).max().unwrap_or(0);
+    let column = column.min(18);
     for ((i, (text, remark, can)), y) in rows.iter().enumerate().skip(first).zip(list.y..list.bottom()) {
-        let used = canvas.right(list.right(), y, list.width / 2, remark, ink.dim);
+        let most = (list.width / 3).max(22).min(list.width / 2);
+        let used = canvas.right(list.right(), y, most, remark, ink.dim);
         let room = list.width.saturating_sub(used + 3);
-        canvas.fit(list.x + 2, y, room, text, if *can { ink.text } else { ink.dim });
+        // A name, and after two blanks what it means.
+        let (name, meaning) = text.split_once("  ").unwrap_or((text, ""));
+        let used = canvas.fit(list.x + 2, y, room, name, if *can { ink.text } else { ink.dim });
+        let used = used.max(column) + 2;
+        if !meaning.is_empty() && room > used + 4 {
+            canvas.fit(list.x + 2 + used, y, room - used, meaning, ink.dim);
+        }
         if i == selected {
             canvas.put(list.x, y, list.width, canvas.glyph().running, ink.accent);
             canvas.select(Rect::new(list.x, y, list.width, 1));

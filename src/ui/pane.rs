@@ -2,7 +2,7 @@
 
 use super::canvas::Canvas;
 use super::terminal;
-use super::{feed, rect, sidebar};
+use super::{feed, rect, sidebar, text};
 use crate::app::view_model::{Level, Pane, PaneContent};
 use crate::domain::Moment;
 use ratatui::layout::Rect;
@@ -94,7 +94,7 @@ fn title(canvas: &mut Canvas<'_>, pane: &Pane<'_>, keys: bool, taken: &mut Vec<(
     taken.push((y, start, x));
 }
 
-/// In the lower edge where it has room; otherwise over the last line inside, or the first if the cursor is there.
+/// In the lower edge where it has room; else over the last lines inside, or the first if the cursor is there.
 fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u16)>) {
     let Some(banner) = &pane.banner else { return };
     let outer = rect(pane.area);
@@ -102,12 +102,18 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
         return;
     }
     let (sign, ink) = level(canvas, banner.level);
-    let text = format!(" {sign} {} ", banner.text);
     let y = outer.bottom() - 1;
     let (from, to) = gap(taken, y, outer.x + 1, outer.right() - 1);
+    // A program that still runs is covered as little as can be; what has ended may be covered by why.
+    let runs = matches!(pane.content, PaneContent::Terminal { dim: false, .. });
+    let whole = format!(" {sign} {} ", banner.text);
+    let text = if runs {
+        format!("{} ", parts_that_fit(canvas, whole.trim_end(), (to - from).saturating_sub(1)))
+    } else {
+        whole
+    };
     let wanted = canvas.width(&text);
-    let whole = wanted.min(outer.width - 2);
-    if to - from >= whole || to - from >= 24 {
+    if to - from >= wanted || (runs && to - from >= 24) {
         // At the right where the line is shared, so that it does not read as the title of the pane below.
         let shared = taken.iter().any(|(line, ..)| *line == y);
         let columns = wanted.min(to - from);
@@ -120,13 +126,41 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
     if inner.area() == 0 {
         return;
     }
+    let room = inner.width.saturating_sub(4);
+    let said = if runs { parts_that_fit(canvas, &banner.text, room) } else { banner.text.clone() };
+    let mut lines = text::wrap(&said, room, canvas.style.unicode);
+    let most = if runs { 1 } else { 5.min(usize::from(inner.height)) };
+    if lines.len() > most {
+        lines.truncate(most);
+        if let Some(last) = lines.last_mut() {
+            last.push_str(canvas.glyph().ellipsis);
+        }
+    }
+    let height = lines.len() as u16;
     let cursor = terminal::cursor(pane).map(|cursor| cursor.y);
-    let line = if cursor == Some(inner.bottom() - 1) { inner.y } else { inner.bottom() - 1 };
+    let top = inner.bottom() - height;
+    let top = if cursor.is_some_and(|line| line >= top) { inner.y } else { top };
     let base = canvas.ink().toast.remove_modifier(Modifier::DIM);
     let reversed = base.add_modifier.contains(Modifier::REVERSED);
-    let look = if reversed { base } else { Ink { bg: base.bg, ..ink }.add_modifier(base.add_modifier) };
-    canvas.clear(Rect::new(inner.x, line, inner.width, 1), base);
-    canvas.fit(inner.x, line, inner.width, &text, look);
+    let look = if reversed { base } else { Ink { bg: base.bg, ..ink } };
+    for (i, line) in lines.iter().enumerate() {
+        let y = top + i as u16;
+        canvas.clear(Rect::new(inner.x, y, inner.width, 1), base);
+        if i == 0 {
+            canvas.put(inner.x + 1, y, inner.width.saturating_sub(1), sign, look);
+        }
+        canvas.fit(inner.x + 3, y, inner.width.saturating_sub(3), line, look);
+    }
+}
+
+/// As many of the parts between dots as have room, but at least the first.
+fn parts_that_fit(canvas: &Canvas<'_>, text: &str, room: u16) -> String {
+    let mut text = text.to_owned();
+    while canvas.width(&text) > room {
+        let Some(at) = text.rfind(" · ") else { break };
+        text.truncate(at);
+    }
+    text
 }
 
 /// The widest free stretch of a border line.

@@ -176,6 +176,8 @@ fn env_row(canvas: &mut Canvas<'_>, line: Rect, env: &EnvRow, now: Moment) {
         canvas.put(line.x, y, 1, glyph.active, ink.accent);
     }
     let (sign, look) = phase_sign(canvas, env.phase, now);
+    // What was last seen, not what is: its endpoint does not answer.
+    let look = if env.state == RowState::Word("frozen".to_owned()) { ink.dim } else { look };
     let (letter, badge) = badge(canvas, env.persistent);
     let mut x = line.x + 1;
     canvas.put(x, y, line.right().saturating_sub(x), sign, look);
@@ -194,7 +196,7 @@ fn env_row(canvas: &mut Canvas<'_>, line: Rect, env: &EnvRow, now: Moment) {
     if env.host_network {
         tags.push(("net".to_owned(), ink.warn));
     }
-    if env.pinned {
+    if env.pinned && env.state != RowState::Word("pinned".to_owned()) {
         tags.push(("pin".to_owned(), ink.accent));
     }
     if env.shared_by > 1 {
@@ -242,8 +244,11 @@ fn state(canvas: &mut Canvas<'_>, env: &EnvRow, right: u16, y: u16, max: u16) ->
                 Phase::Lost | Phase::Failed => ink.danger,
                 Phase::Provisioning => ink.busy,
                 Phase::Reaping => ink.warn,
+                _ if word == "frozen" => ink.warn,
                 Phase::Ready | Phase::Stopped | Phase::Absent => ink.dim,
             };
+            // Where there is no room, what comes last says most: the sign tells that it failed, not when it is tried again.
+            let word = if canvas.width(word) > max { word.rsplit(" · ").next().unwrap_or(word) } else { word };
             canvas.right(right, y, max, word, look)
         }
     }

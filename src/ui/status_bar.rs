@@ -24,7 +24,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, mode: Mode, status: &StatusBar) {
     };
     let y = line.y;
     let mut x = line.x + canvas.put(line.x, y, line.width, name, look) + 1;
-    let right = right_side(canvas, status, line.width.saturating_sub(x - line.x));
+    let right = right_side(canvas, mode, status, line.width.saturating_sub(x - line.x));
     let separator = format!(" {} ", canvas.glyph().dot);
     let mut end = line.right() - u16::from(!right.is_empty());
     for (i, (text, look)) in right.iter().enumerate() {
@@ -46,11 +46,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, mode: Mode, status: &StatusBar) {
     }
 }
 
-/// What has room at the right, from right to left: the last fact, troubles, then the other facts. Something is left
-/// for the first hint where that can be.
-fn right_side(canvas: &Canvas<'_>, status: &StatusBar, room: u16) -> Vec<(String, Ink)> {
+/// What has room at the right, from right to left: the last fact, troubles, then the other facts. Those leave room for
+/// hints: for the first in a pane, for all where keys do something else than usual.
+fn right_side(canvas: &Canvas<'_>, mode: Mode, status: &StatusBar, room: u16) -> Vec<(String, Ink)> {
     let ink = canvas.ink();
-    let hint = status.hints.first().map_or(0, |(key, what)| canvas.width(key) + canvas.width(what) + 3);
+    let hints = if mode == Mode::Pane { 1 } else { status.hints.len() };
+    let hint = status
+        .hints
+        .iter()
+        .take(hints)
+        .fold(0u16, |sum, (key, what)| sum.saturating_add(canvas.width(key) + canvas.width(what) + 4));
     let mut room = room.saturating_sub(1);
     let mut chosen: Vec<(usize, String, Ink)> = Vec::new();
     let last = status.facts.len().saturating_sub(1);

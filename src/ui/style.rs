@@ -112,8 +112,6 @@ roles! {
     leader,
     /// A passing message.
     toast,
-    /// A match of a search.
-    found,
 }
 
 impl Theme {
@@ -298,7 +296,7 @@ mod tests {
             let theme = Theme::parse(text).expect("parses");
             assert_ne!(theme, Theme::default());
             let roles = text.lines().filter(|l| l.contains(" = \"") && !l.starts_with('#')).count();
-            assert_eq!(roles, 19);
+            assert_eq!(roles, 18);
         }
     }
 

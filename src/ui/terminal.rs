@@ -19,6 +19,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, view: &View<'_>, area: Rect, past: b
     }
     for row in 0..shown.height.min(view.rows()) {
         let y = shown.y + row;
+        canvas.part_wide(shown.x, y);
         view.for_each_in_row(row, |col, cell| {
             let width = u16::from(cell.width.clamp(1, 2));
             if col < shown.width {

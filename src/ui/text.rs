@@ -213,7 +213,7 @@ mod tests {
         assert_eq!(left(40_001), "0:41");
         assert_eq!(left(3_600_000), "1h00");
         assert_eq!(left(90_000_000), "1d01");
-        assert_eq!(left(u64::MAX).len() < 20, true);
+        assert!(left(u64::MAX).len() < 20);
         assert_eq!(took(12), "12 ms");
         assert_eq!(took(8_450), "8.4 s");
         assert_eq!(took(185_000), "3m05s");

@@ -10,6 +10,7 @@ use proptest::option;
 use proptest::prelude::*;
 use ratatui::buffer::{Buffer, CellWidth};
 use ratatui::layout::Rect;
+use ratatui::style::Color;
 
 /// Text as hostile as a sandbox can make it.
 fn text() -> impl Strategy<Value = String> {
@@ -19,6 +20,7 @@ fn text() -> impl Strategy<Value = String> {
         1 => "\\PC{0,10}",
         1 => any::<String>().prop_map(|s| s.chars().take(20).collect()),
         1 => "[a-z ]{100,400}",
+        1 => "(\u{1b}\\[(38;2;10;200;90|48;5;120|31|7|1;4|9)m[a-z日]{0,4}){0,4}",
         1 => Just("\u{1b}[31m\r\n\t\u{7}\u{9b}5n".to_owned()),
     ]
 }
@@ -221,6 +223,16 @@ fn sound(buf: &Buffer) {
     }
 }
 
+/// Whether a terminal of this depth has the colour.
+fn shown_at(depth: ColourDepth, colour: Color) -> bool {
+    match depth {
+        ColourDepth::None => colour == Color::Reset,
+        ColourDepth::Ansi16 => !matches!(colour, Color::Rgb(..) | Color::Indexed(_)),
+        ColourDepth::Ansi256 => !matches!(colour, Color::Rgb(..)),
+        ColourDepth::True => true,
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 400, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -276,6 +288,7 @@ proptest! {
         };
         let buf = drawn(&vm, &style);
         sound(&buf);
+        prop_assert!(buf.content().iter().all(|cell| shown_at(style.depth, cell.fg) && shown_at(style.depth, cell.bg)));
         if !style.unicode {
             prop_assert!(buf.content().iter().all(|cell| cell.symbol().is_ascii()));
         }

@@ -261,7 +261,7 @@ pub fn palette() -> Overlay {
         rows: vec![
             row("split to the right", "Ctrl+B %", true),
             row("split below", "Ctrl+B \"", true),
-            row("stop environment", "", true),
+            row("stop  ends the sandbox, keeps its files", "", true),
             row("respawn the session", "only when it has ended", false),
         ],
         selected: 1,
@@ -313,7 +313,7 @@ pub fn help() -> Overlay {
             (
                 "copy mode".into(),
                 pairs(&[
-                    ("h j k l", "move"),
+                    ("hjkl w b e 0 ^ $ g G Ctrl+U Ctrl+D", "move"),
                     ("w b e", "by word"),
                     ("v V", "mark characters, lines"),
                     ("y", "copy and leave"),
