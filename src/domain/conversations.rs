@@ -1,6 +1,6 @@
 //! Conversations: their end, and what it means for the environments that served them.
 
-use super::books::{Cause, End};
+use super::books::Cause;
 use super::effect::{Notice, NoticeKind, Record};
 use super::environment::{Environment, Phase};
 use super::id::{ConversationId, EnvId, ReplyTo};
@@ -79,8 +79,8 @@ impl State {
         let Some(env) = self.edit(out, id) else { return };
         let Some(deed) = env.conversation_deed() else { return };
         let busy = env.phase != Phase::Absent || env.is_ephemeral();
-        if busy && env.books.end.is_none() {
-            env.books.end = Some(End::new(now, deed, Cause::ConversationEnded));
+        if busy {
+            env.end_with_scope(deed, Cause::ConversationEnded, now);
         }
     }
 

@@ -1,6 +1,6 @@
 //! The life cycle of an environment as one table, and the making and starting of its sandbox.
 
-use super::books::Need;
+use super::books::{Cause, Need};
 use super::effect::{Effect, Notice, NoticeKind};
 use super::environment::{ActivityKind, Environment, Failure, Origin, Phase};
 use super::event::FailureKind;
@@ -129,6 +129,9 @@ impl State {
         env.sandbox = Some(sandbox);
         env.failure = None;
         env.forget_inside();
+        if env.books.end.as_ref().is_some_and(|end| end.cause == Cause::Orphaned) {
+            env.books.end = None;
+        }
         env.note(ActivityKind::Started, "started", now);
         let notice = Notice::new(NoticeKind::EnvReady, format!("{} is ready", env.name)).env(id);
         out.announce(notice);

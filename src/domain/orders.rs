@@ -77,12 +77,11 @@ impl State {
         });
         let need = if remove { Need::Removed } else { Need::Stopped };
         self.waiters.push(Waiter { reply, env: Some(id.clone()), need });
-        if order.force {
-            let name = self.environments.get(id).map_or_else(String::new, |env| env.name.clone());
-            let message = format!("{name} was {} on request", order.deed.participle());
-            let refusal = Refusal::new(RefusalKind::Failed, message, "begin a turn, or `hermes-tui env start`");
-            self.refuse_waiting(out, id, &refusal, Need::wants_ready);
-        }
+        // Whoever waited for it to be ready waits in vain.
+        let name = self.environments.get(id).map_or_else(String::new, |env| env.name.clone());
+        let message = format!("{name} was {} on request", order.deed.participle());
+        let refusal = Refusal::new(RefusalKind::Failed, message, "begin a turn, or `hermes-tui env start`");
+        self.refuse_waiting(out, id, &refusal, Need::wants_ready);
     }
 
     fn check_end(&self, id: &EnvId, order: EndOrder) -> Result<(), Refusal> {

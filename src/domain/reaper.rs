@@ -196,13 +196,13 @@ fn end_wakes_at(env: &Environment) -> Option<Moment> {
 }
 
 fn idle_wakes_at(env: &Environment) -> Option<Moment> {
-    if env.books.end.is_some() || env.phase != Phase::Ready {
+    // While a look is under way its answer is what changes the judgement.
+    if env.books.end.is_some() || env.phase != Phase::Ready || env.books.looking {
         return None;
     }
     let deadline = env.deadline?.max(env.books.grace.unwrap_or_default());
     match env.warns_at() {
         Some(warns_at) if !env.warned => Some(warns_at),
-        _ if env.books.looking => None,
         _ => Some(deadline),
     }
 }

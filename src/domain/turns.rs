@@ -1,6 +1,6 @@
 //! Turns: beginning and ending them, and the environment that they run in.
 
-use super::books::{Cause, End, Need, Waiter};
+use super::books::{Cause, Need, Waiter};
 use super::effect::{Deed, Notice, NoticeKind, Record};
 use super::environment::{ActivityKind, EnvSpec, Environment, Origin, Persistence, Phase, Scope};
 use super::id::{ConversationId, EnvId, ReplyTo, SessionId, TurnId};
@@ -290,8 +290,8 @@ impl State {
         }
         if env.person_typed && env.phase == Phase::Ready {
             env.books.lingers = true;
-        } else if env.books.end.is_none() {
-            env.books.end = Some(End::new(now, Deed::Remove, Cause::TurnEnded));
+        } else {
+            env.end_with_scope(Deed::Remove, Cause::TurnEnded, now);
         }
     }
 }
