@@ -2,7 +2,7 @@
 
 use super::books::Cause;
 use super::effect::{Notice, NoticeKind, Record};
-use super::environment::{Environment, Phase};
+use super::environment::{Environment, Phase, Scope};
 use super::id::{ConversationId, EnvId, ReplyTo};
 use super::moment::{Moment, Span};
 use super::outbox::Outbox;
@@ -72,6 +72,16 @@ impl State {
     fn served_last(&self, env: &Environment, id: &ConversationId) -> bool {
         let lives = |c: &ConversationId| self.conversations.get(c).is_some_and(|c| c.ended.is_none());
         env.conversations.contains(id) && !env.conversations.iter().any(lives)
+    }
+
+    /// Whether all that an ephemeral environment was made for is over: its turns by definition as soon as no lease is
+    /// left, otherwise its conversations. One made by hand for no conversation has no scope that could end.
+    pub(super) fn scope_is_over(&self, env: &Environment) -> bool {
+        let over = |c: &ConversationId| self.conversations.get(c).is_none_or(|c| c.ended.is_some());
+        env.is_ephemeral()
+            && env.leases.is_empty()
+            && !env.conversations.is_empty()
+            && (env.spec.scope == Scope::Turn || env.conversations.iter().all(over))
     }
 
     fn end_by_retention(&mut self, out: &mut Outbox, id: &EnvId) {

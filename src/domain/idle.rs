@@ -54,14 +54,13 @@ impl Environment {
         Some(self.deadline? - GRACE.min(self.idle_time()?.half()))
     }
 
-    /// Notes use. One that was to be removed because nobody held it lives on until the idle deadline.
+    /// Notes use. One that was to be removed because nobody held it is held or used again: after a person's use it
+    /// lives on until the idle deadline.
     pub(super) fn note(&mut self, kind: ActivityKind, detail: impl Into<String>, now: Moment) {
         self.last_activity = Activity { kind, detail: detail.into(), at: now };
         let used = !matches!(kind, ActivityKind::Turn | ActivityKind::Adopted);
-        if used && self.phase == Phase::Ready && self.books.end.as_ref().is_some_and(|end| end.cause == Cause::Orphaned)
-        {
-            self.books.end = None;
-            self.books.lingers = true;
+        if used && self.phase == Phase::Ready && self.books.end.take_if(|end| end.cause == Cause::Orphaned).is_some() {
+            self.books.lingers = !matches!(kind, ActivityKind::Command | ActivityKind::Exec);
         }
     }
 

@@ -139,3 +139,11 @@ fn a_record_written_down_and_read_back_gives_the_same_effects() {
     }
     assert_eq!(state, world.state);
 }
+
+#[test]
+#[ignore = "prints one saved history: for whoever looks into a failure"]
+fn print_saved_history() {
+    let path = folder().join("history-1.json");
+    let replay: Replay = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    println!("{}", World::tell(&replay.steps));
+}

@@ -8,48 +8,125 @@ use std::collections::{BTreeMap, BTreeSet};
 /// One thing that happens in a history. Numbers pick among what exists at that time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Step {
-    Begin { conversation: u8, spec: u8 },
-    BeginNamed { conversation: u8, env: u8 },
-    End { conversation: u8 },
-    Touch { conversation: u8 },
-    EndConversation { conversation: u8 },
-    New { spec: u8 },
-    Start { env: u8 },
-    Stop { env: u8, force: bool },
-    Remove { env: u8, force: bool },
-    Pin { env: u8 },
-    Unpin { env: u8 },
-    Extend { env: u8 },
-    Call { conversation: u8 },
-    CallIn { env: u8 },
-    CallEnds { call: u8 },
-    Open { env: u8 },
-    Kill { session: u8 },
-    Key { session: u8, typed: bool },
-    Exit { session: u8 },
+    Begin {
+        conversation: u8,
+        spec: u8,
+    },
+    BeginNamed {
+        conversation: u8,
+        env: u8,
+    },
+    End {
+        conversation: u8,
+    },
+    Touch {
+        conversation: u8,
+    },
+    EndConversation {
+        conversation: u8,
+    },
+    New {
+        spec: u8,
+    },
+    Start {
+        env: u8,
+    },
+    Stop {
+        env: u8,
+        force: bool,
+    },
+    Remove {
+        env: u8,
+        force: bool,
+    },
+    Pin {
+        env: u8,
+    },
+    Unpin {
+        env: u8,
+    },
+    Extend {
+        env: u8,
+    },
+    Call {
+        conversation: u8,
+    },
+    CallIn {
+        env: u8,
+    },
+    CallEnds {
+        call: u8,
+    },
+    Open {
+        env: u8,
+    },
+    Kill {
+        session: u8,
+    },
+    Key {
+        session: u8,
+        typed: bool,
+    },
+    Exit {
+        session: u8,
+    },
     /// A backend carries out what it was told, and says so.
-    Deliver { op: u8 },
+    Deliver {
+        op: u8,
+    },
     /// A backend fails at what it was told.
-    Fault { op: u8, kind: u8 },
+    Fault {
+        op: u8,
+        kind: u8,
+    },
     /// A backend carries it out, but its answer says that it failed.
-    LostAnswer { op: u8 },
-    Process { sandbox: u8 },
-    NoProcess { sandbox: u8 },
-    Vanish { sandbox: u8, told: bool },
-    Halt { sandbox: u8, told: bool },
-    Down { endpoint: bool },
-    Up { endpoint: bool },
-    Relist { endpoint: bool },
+    LostAnswer {
+        op: u8,
+    },
+    Process {
+        sandbox: u8,
+    },
+    NoProcess {
+        sandbox: u8,
+    },
+    Vanish {
+        sandbox: u8,
+        told: bool,
+    },
+    Halt {
+        sandbox: u8,
+        told: bool,
+    },
+    Down {
+        endpoint: bool,
+    },
+    Up {
+        endpoint: bool,
+    },
+    Relist {
+        endpoint: bool,
+    },
     /// Time passes; deadlines are reached when they are due.
-    Wait { seconds: u16 },
+    Wait {
+        seconds: u16,
+    },
     /// Time passes and nobody notices in time.
-    Oversleep { seconds: u16 },
-    Jump { seconds: u16 },
+    Oversleep {
+        seconds: u16,
+    },
+    Jump {
+        seconds: u16,
+    },
     Crash,
-    OldNews { env: u8, what: u8 },
+    OldNews {
+        env: u8,
+        what: u8,
+    },
     Reap,
     Abandon,
-    Shutdown { keep: bool },
+    Shutdown {
+        keep: bool,
+    },
 }
 
 struct Simulated {
@@ -87,6 +164,7 @@ pub struct World {
     used: BTreeMap<EnvId, Moment>,
     typed: BTreeSet<EnvId>,
     ordered: BTreeSet<EnvId>,
+    orders: BTreeMap<ReplyTo, EnvId>,
     forced: BTreeSet<EnvId>,
     surprised: BTreeSet<EnvId>,
     frozen: BTreeSet<EndpointId>,
@@ -153,6 +231,20 @@ impl World {
         }
         world.replays_alike()?;
         Ok(world)
+    }
+
+    /// A history in words, up to where it fails.
+    pub fn tell(steps: &[Step]) -> String {
+        let mut world = World::new();
+        let mut outcome = steps.iter().try_for_each(|step| world.step(step));
+        if outcome.is_ok() && !world.exited {
+            outcome = world.come_to_rest();
+        }
+        let events = world.record.iter().map(|(now, event, effects)| {
+            let effects: String = effects.iter().map(|effect| format!("\n      {effect:?}")).collect();
+            format!("{} {event:?}{effects}", now.0 / 1000)
+        });
+        format!("{}\n{outcome:?}", events.collect::<Vec<_>>().join("\n"))
     }
 
     fn fresh(&mut self, prefix: &str) -> String {
@@ -352,7 +444,6 @@ impl World {
         self.calls.clear();
         self.shutting_down = false;
         self.surprised.clear();
-        self.ordered.clear();
         self.forced.clear();
         self.frozen.extend([endpoint(true), endpoint(false)]);
         let event = Event::Restored {
@@ -398,7 +489,8 @@ impl World {
     fn old_news(&mut self, n: u8, what: u8) -> Result<(), String> {
         let env = self.env(n);
         let generation = self.state.environments.get(&env).map_or(Generation(0), |env| env.generation);
-        if generation == Generation(0) {
+        // At the end of the host any event may find that its patience is over.
+        if generation == Generation(0) || self.shutting_down {
             return Ok(());
         }
         let generation = Generation(generation.0.saturating_sub(1 + u64::from(what / 8 % 2)));
@@ -410,7 +502,13 @@ impl World {
             0 => Event::Provisioned { env, generation, sandbox: SandboxId::new("ghost") },
             1 => Event::TeardownDone { env, generation },
             2 => Event::EvidenceGathered { env, generation, evidence: Ok(Evidence::default()) },
-            3 => Event::ProvisionFailed { env, generation, kind: FailureKind::Permanent, message: text.clone(), hint: text },
+            3 => Event::ProvisionFailed {
+                env,
+                generation,
+                kind: FailureKind::Permanent,
+                message: text.clone(),
+                hint: text,
+            },
             4 => Event::TeardownFailed { env, generation, kind: FailureKind::Temporary, message: text },
             5 => Event::SessionOpened { session, generation: session_generation },
             6 => Event::SessionFailed { session, generation: session_generation, message: text },
@@ -573,7 +671,8 @@ impl World {
         for sandbox in self.sandboxes.values_mut() {
             sandbox.process = None;
         }
-        // Sandboxes that no list has shown yet, and then the graces, idle times and back-offs.
+        // What no event has told is in the next list, and then come the graces, idle times and back-offs.
+        self.wait(Span::seconds(3))?;
         for docker in [false, true] {
             self.relist(docker)?;
         }
@@ -649,10 +748,17 @@ impl World {
             Event::EndpointDown { endpoint, .. } => {
                 self.frozen.insert(endpoint.clone());
             }
+            // Nothing is decided between its first answer and its list.
+            Event::EndpointUp(endpoint) if self.state.down.contains_key(endpoint) => {
+                self.frozen.insert(endpoint.clone());
+            }
             Event::Provisioned { env, sandbox, generation } => {
                 let expected = self.state.environments.get(env);
                 if expected.is_some_and(|e| e.generation == *generation && e.phase == Phase::Provisioning) {
                     self.told.insert(sandbox.clone(), env.clone());
+                    self.typed.remove(env);
+                    // Made ready for a person, outside of its scope.
+                    self.lives_on_by_use(env);
                     self.used.insert(env.clone(), self.now);
                 }
             }
@@ -690,20 +796,22 @@ impl World {
                 }
             }
             Event::ClockJumped { .. } => {
-                for env in self.state.environments.values().filter(|env| env.sandbox.is_some()) {
+                let exists = |env: &&Environment| matches!(env.phase, Phase::Ready | Phase::Stopped);
+                for env in self.state.environments.values().filter(exists) {
                     self.graced.insert((env.id.clone(), env.generation), self.now + Span::seconds(60));
                 }
             }
-            Event::Requested { request, .. } => self.before_request(request),
+            Event::Requested { request, reply } => self.before_request(*reply, request),
             _ => {}
         }
     }
 
-    fn before_request(&mut self, request: &Request) {
+    fn before_request(&mut self, reply: ReplyTo, request: &Request) {
         match request {
             Request::Stop { env, force } | Request::Remove { env, force, .. } => {
                 let held = self.state.environments.get(env).is_some_and(|env| !env.leases.is_empty());
                 if *force || !held {
+                    self.orders.insert(reply, env.clone());
                     self.ordered.insert(env.clone());
                 }
                 if *force {
@@ -719,6 +827,10 @@ impl World {
                 if let Some(turn) = self.turns.remove(conversation) {
                     self.used.insert(turn.env, self.now);
                 }
+            }
+            Request::Extend { env, .. } => {
+                self.surprised.insert(env.clone());
+                self.typed.insert(env.clone());
             }
             Request::OpenSession { env, .. } => self.lives_on_by_use(env),
             Request::BeginCall { env: Some(env), .. } => self.lives_on_by_use(env),
@@ -758,10 +870,11 @@ impl World {
                 _ => {}
             }
         }
+        self.pins.retain(|env| self.state.environments.contains_key(env));
         let Event::Requested { reply, request } = event else { return };
-        let refused = effects.iter().any(|effect| {
-            matches!(effect, Effect::Reply { to, answer: Answer::Refused(_) } if to == reply)
-        });
+        let refused = effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Reply { to, answer: Answer::Refused(_) } if to == reply));
         if !refused {
             self.accepted(request);
         }
@@ -769,6 +882,10 @@ impl World {
 
     fn answered(&mut self, to: ReplyTo, answer: &Answer) {
         self.asked.remove(&to);
+        let order = self.orders.remove(&to);
+        if let (Some(env), Answer::Done | Answer::Environment(_)) = (order, answer) {
+            self.ordered.remove(&env);
+        }
         if let Answer::Turn { conversation, .. } = answer {
             self.renew(Some(&conversation.clone()));
         }
@@ -810,7 +927,6 @@ impl World {
                 Effect::Save(Record::Call(id)) => mirror(&mut self.journal_calls, &self.state.calls, id),
                 Effect::Exit => self.exited = true,
                 Effect::Provision { env, .. } => {
-                    self.ordered.remove(env);
                     self.forced.remove(env);
                     self.surprised.remove(env);
                     self.ops.push(effect.clone());
@@ -898,7 +1014,8 @@ impl World {
         let looked = matches!(event, Event::EvidenceGathered { env, evidence: Ok(found), .. }
             if env == id && found.processes.iter().all(|p| p.started + Span::hours(24) <= self.now));
         let persistent = env.spec.persistence == Persistence::Persistent;
-        let all_ended = env.conversations.iter().all(|c| self.state.conversations.get(c).is_none_or(|c| c.ended.is_some()));
+        let all_ended =
+            env.conversations.iter().all(|c| self.state.conversations.get(c).is_none_or(|c| c.ended.is_some()));
         let by_retention = all_ended
             && match env.spec.retention {
                 Retention::StopOnSessionEnd => deed == Deed::Stop,
@@ -958,7 +1075,10 @@ impl World {
         if env.phase == Phase::Ready && env.sandbox.is_none() {
             return Err(format!("{id} is ready without a sandbox"));
         }
-        let typed = self.typed.contains(id) || self.surprised.contains(id) || env.books.grace.is_some();
+        let typed = self.typed.contains(id)
+            || self.surprised.contains(id)
+            || self.ordered.contains(id)
+            || env.books.grace.is_some();
         let scope_over = match env.spec.scope {
             Scope::Turn => !env.conversations.is_empty(),
             _ => !env.conversations.is_empty() && env.conversations.iter().all(|c| self.has_ended(c)),
