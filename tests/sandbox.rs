@@ -1,53 +1,68 @@
-//! smoke
-use hermes_tui::backend::local::{LocalBackend, LocalConfig};
-use hermes_tui::backend::*;
-use hermes_tui::domain::*;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+//! The local sandbox is one: what programs inside can see and do, and what is left when it ends.
+//!
+//! Each test runs as whoever runs the suite, and once more as an ordinary user when that is root.
+#![cfg(target_os = "linux")]
 
-#[tokio::test]
-async fn smoke() {
-    let dir = tempfile::tempdir().unwrap();
-    let config = LocalConfig::new(env!("CARGO_BIN_EXE_hermes-tui"), dir.path().join("data"), dir.path().join("run"));
-    let b = LocalBackend::new(config);
-    println!("{:?}", b.probe().await);
-    let spec = ProvisionSpec {
-        env: EnvId::new("e1"),
-        name: "e one".into(),
-        generation: Generation(1),
-        spec: EnvSpec::local(),
-        home: dir.path().join("data/envs/e1/home"),
-        workspace: dir.path().join("data/envs/e1/workspace"),
+#[path = "sandbox/host.rs"]
+mod host;
+#[path = "sandbox/inside.rs"]
+mod inside;
+#[path = "sandbox/isolation.rs"]
+mod isolation;
+#[path = "sandbox/lifecycle.rs"]
+mod lifecycle;
+
+macro_rules! sandbox_tests {
+    ($($module:ident::$name:ident),* $(,)?) => {
+        mod as_caller {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $name() {
+                    let host = super::host::Host::new();
+                    let run = super::$module::$name(&host);
+                    tokio::time::timeout(super::host::LIMIT, run).await.expect("in time");
+                    host.end().await;
+                }
+            )*
+        }
+
+        mod as_ordinary_user {
+            $(
+                #[test]
+                fn $name() {
+                    super::host::again_as_ordinary_user(concat!("as_caller::", stringify!($name)));
+                }
+            )*
+        }
     };
-    let t = std::time::Instant::now();
-    let info = b.provision(spec, Box::new(|_| {})).await.unwrap();
-    println!("{:?} {info:?}", t.elapsed());
-    let id = info.found.sandbox.clone();
-    let mut link = b.exec(id.clone(), ExecSpec { call: CallId::new("c"), argv: vec!["sh".into(), "-c".into(), "id; ls -la / /dev /proc/1/ ~; ps aux; cat /proc/self/status | grep -E 'Cap|NoNew|Secc'; mount; ls -la /etc; ulimit -a; ip a; cat /proc/self/cgroup".into()], env: vec![], cwd: None }).await.unwrap();
-    let mut out = String::new();
-    link.stdout.read_to_string(&mut out).await.unwrap();
-    link.stderr.read_to_string(&mut out).await.unwrap();
-    println!("{out}\ncode {}", link.exit.await);
-    let mut pty = b
-        .attach(
-            id.clone(),
-            AttachSpec {
-                session: SessionId::new("s"),
-                program: vec![],
-                env: vec![],
-                cwd: None,
-                size: Size { rows: 11, cols: 77 },
-            },
-        )
-        .await
-        .unwrap();
-    pty.writer.write_all(b"stty size; exit 7\n").await.unwrap();
-    let mut out = Vec::new();
-    pty.reader.read_to_end(&mut out).await.unwrap();
-    println!("{}", String::from_utf8_lossy(&out));
-    println!("exit {:?}", pty.exit.await);
-    println!("{:?}", b.evidence(id.clone()).await);
-    let t = std::time::Instant::now();
-    b.stop(id.clone()).await.unwrap();
-    println!("stop {:?} {:?}", t.elapsed(), b.list().await);
-    b.remove(id.clone()).await.unwrap();
 }
+
+sandbox_tests![
+    isolation::only_its_own_processes_are_seen,
+    isolation::nothing_but_home_workspace_and_tmp_can_be_written,
+    isolation::a_process_of_the_host_can_neither_be_seen_nor_signalled,
+    isolation::programs_have_no_privileges_and_gain_none,
+    isolation::forbidden_system_calls_are_refused,
+    isolation::sockets_of_the_host_cannot_be_reached,
+    isolation::files_of_the_host_and_of_other_environments_cannot_be_reached,
+    isolation::a_mount_that_holds_our_own_folders_does_not_show_them,
+    isolation::there_is_no_network_unless_asked_for,
+    isolation::nothing_of_the_hosts_environment_leaks,
+    isolation::processes_are_limited,
+    lifecycle::after_the_end_nothing_is_left_on_the_host,
+    lifecycle::a_tree_that_ignores_every_signal_ends_all_the_same,
+    lifecycle::killing_the_watcher_ends_the_sandbox,
+    lifecycle::without_a_host_it_ends_by_itself,
+    lifecycle::with_a_host_it_stays,
+    lifecycle::the_private_tmp_goes_and_the_files_stay,
+    lifecycle::evidence_names_what_lives_and_not_what_waits,
+    lifecycle::a_command_left_in_the_background_counts_once_its_call_is_over,
+    lifecycle::a_killed_command_takes_its_children_along,
+    lifecycle::a_shell_keeps_its_state_for_the_next_host,
+    lifecycle::sessions_are_listed_for_the_next_host,
+    lifecycle::a_shell_has_a_terminal_and_a_prompt,
+    lifecycle::exit_codes_are_those_of_a_shell,
+    lifecycle::what_cannot_be_made_is_refused_in_one_sentence,
+    lifecycle::a_plain_host_shell_works_and_leaves_nothing,
+    lifecycle::a_probe_leaves_nothing,
+];
