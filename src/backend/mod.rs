@@ -2,7 +2,9 @@
 //!
 //! A new backend is one file, one line in the registry and one line in the contract test.
 
+pub mod fake;
 pub mod local;
+pub mod registry;
 
 use crate::domain::BackendKind;
 use crate::domain::{

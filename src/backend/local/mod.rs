@@ -64,6 +64,8 @@ pub struct LocalConfig {
     pub allow_on_host: bool,
     /// After TERM, how long a sandbox may take before KILL.
     pub stop_grace: Duration,
+    /// Without a host, a sandbox ends this long after its idle time.
+    pub alone_grace: Duration,
     /// Most processes and threads in one sandbox.
     pub max_processes: u64,
 }
@@ -78,6 +80,7 @@ impl LocalConfig {
             shell: None,
             allow_on_host: true,
             stop_grace: Duration::from_secs(2),
+            alone_grace: Duration::from_secs(60),
             max_processes: 4096,
         }
     }

@@ -19,8 +19,6 @@ use std::time::Duration;
 use tokio::net::unix::pipe;
 use tokio::sync::broadcast;
 
-/// Without a host, a sandbox ends this long after its idle time.
-const ALONE: Span = Span::seconds(60);
 /// Beyond the grace period, how long an end may take before it is enforced, and after that before we give up.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -57,6 +55,7 @@ impl Namespaces {
 
     fn describe(&self, record: &Record) -> Launch {
         let spec = &record.spec;
+        let grace = u64::try_from(self.config.alone_grace.as_millis()).unwrap_or(u64::MAX);
         Launch {
             sandbox: record.sandbox.0.clone(),
             name: record.name.clone(),
@@ -71,7 +70,7 @@ impl Namespaces {
             cpu_millis: spec.cpu_millis,
             memory_bytes: spec.memory_bytes,
             max_processes: self.config.max_processes,
-            alone_ms: (spec.idle != Span::ZERO).then(|| spec.idle.0.saturating_add(ALONE.0)),
+            alone_ms: (spec.idle != Span::ZERO).then(|| spec.idle.0.saturating_add(grace)),
             shell: self.config.shell.clone(),
             probe: false,
         }

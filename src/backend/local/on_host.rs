@@ -30,6 +30,8 @@ struct Program {
     leader: i32,
     /// Name and terminal, if it is a shell on a PTY.
     shell: Option<(String, Arc<OwnedFd>)>,
+    /// Whether it is a command that somebody waits for, so that it is known without looking.
+    is_call: bool,
     ended: bool,
 }
 
@@ -96,8 +98,7 @@ impl OnHost {
                 Some(weigh::Shell { leader: one.leader, name: name.clone(), foreground: Some(foreground) })
             })
             .collect();
-        let in_flight: Vec<_> =
-            programs.iter().filter(|one| !one.ended && one.shell.is_none()).map(|one| one.leader).collect();
+        let in_flight: Vec<_> = programs.iter().filter(|one| !one.ended && one.is_call).map(|one| one.leader).collect();
         Ok(as_evidence(weigh::weigh(&ours, &shells, &in_flight)))
     }
 
@@ -137,7 +138,7 @@ impl OnHost {
         };
         let (reader, writer, terminal) = opened().map_err(refused)?;
         let shell = name.map(|name| (name, terminal.clone()));
-        lock(&programs).push(Program { leader, shell, ended: false });
+        lock(&programs).push(Program { leader, shell, is_call: false, ended: false });
         let exit = wait_for(leader, programs, true);
         Ok(PtyLink {
             reader: Box::new(reader),
@@ -181,7 +182,7 @@ impl OnHost {
         else {
             return Err(refused("the pipes of the command are missing"));
         };
-        lock(&programs).push(Program { leader, shell: None, ended: false });
+        lock(&programs).push(Program { leader, shell: None, is_call: true, ended: false });
         let exit: Shared<_> = wait_for(leader, programs, false).shared();
         Ok(ExecLink {
             stdin: Box::new(tokio::process::ChildStdin::from_std(stdin).map_err(refused)?),
@@ -225,14 +226,11 @@ fn wait_for(leader: i32, programs: Programs, whole_session: bool) -> oneshot::Re
 
 /// Signals a session's processes. Says who is left.
 fn signal_session(sid: i32, signal: i32) -> Vec<String> {
-    let members = match process::members(sid) {
-        Ok(members) => members,
-        // No `/proc`: the leader's process group is what can be reached.
-        Err(_) => {
-            // SAFETY: a system call with plain numbers.
-            let there = unsafe { libc::killpg(sid, signal) } == 0;
-            return if there { vec![format!("group {sid}")] } else { Vec::new() };
-        }
+    // Without `/proc`, the leader's process group is what can be reached.
+    let Ok(members) = process::members(sid) else {
+        // SAFETY: a system call with plain numbers.
+        let there = unsafe { libc::killpg(sid, signal) } == 0;
+        return if there { vec![format!("group {sid}")] } else { Vec::new() };
     };
     for member in &members {
         // SAFETY: system calls with plain numbers.

@@ -2,6 +2,7 @@
 
 use super::process::{self, Stat};
 use super::protocol::ProcessRow;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A shell that we started on a PTY.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,6 +41,13 @@ pub fn weigh(everything: &[Stat], shells: &[Shell], in_flight: &[i32]) -> (Vec<P
     (rows, idle)
 }
 
+/// The last known time of boot. The two clocks cannot be read at one instant, so each reading differs by a
+/// millisecond or so; a process must keep its start, or it would look like another one.
+static BOOT_MS: AtomicU64 = AtomicU64::new(0);
+
+/// A difference beyond this is no jitter: somebody has set the time of day.
+const CLOCK_SET_MS: u64 = 1000;
+
 /// Turns ticks since boot into times of day.
 struct Clock {
     boot_ms: u64,
@@ -53,10 +61,11 @@ impl Clock {
             .map_or(0, |since| since.as_millis() as u64);
         // SAFETY: reads a constant of the system.
         let ticks = unsafe { libc::sysconf(libc::_SC_CLK_TCK) };
-        Self {
-            boot_ms: today.saturating_sub(since_boot_ms()),
-            ticks_per_second: u64::try_from(ticks).unwrap_or(100).max(1),
-        }
+        let read = today.saturating_sub(since_boot_ms());
+        let known = BOOT_MS.load(Ordering::Relaxed);
+        let boot_ms = if read.abs_diff(known) > CLOCK_SET_MS { read } else { known };
+        BOOT_MS.store(boot_ms, Ordering::Relaxed);
+        Self { boot_ms, ticks_per_second: u64::try_from(ticks).unwrap_or(100).max(1) }
     }
 
     fn row(&self, stat: &Stat) -> ProcessRow {

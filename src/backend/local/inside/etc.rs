@@ -84,10 +84,12 @@ pub fn plan(launch: &Launch, plan: &mut Plan) {
         let Ok(found) = fs::metadata(&real) else { continue };
         if real.starts_with("/usr") && real != path {
             plan.link(&path, &real);
-        } else if found.is_file() && found.len() <= LARGEST && public(&real, 0o004) {
-            if let Ok(text) = fs::read(&real) {
-                plan.file(&path, text);
-            }
+        } else if found.is_file()
+            && found.len() <= LARGEST
+            && public(&real, 0o004)
+            && let Ok(text) = fs::read(&real)
+        {
+            plan.file(&path, text);
         }
     }
     for name in FOLDERS {

@@ -164,58 +164,103 @@ fn start_child(
     signals.thread_block().map_err(|error| Refused::step("block signals", error))?;
 
     let is_root = geteuid().is_root();
-    user_namespace()?;
-    unshare(CloneFlags::CLONE_NEWPID).map_err(|errno| refused_namespaces("a pid namespace", errno))?;
-
+    // Orphans below this process become its children: so the first process does when the one between ends.
+    privileges::adopt_orphans().map_err(|error| Refused::step("wait for the first process", error))?;
     let (go_read, go_write) = pipe().map_err(|error| Refused::step("make a pipe", error))?;
     let (answer_read, answer_write) = pipe().map_err(|error| Refused::step("make a pipe", error))?;
-    // SAFETY: this process has one thread, so the child may do anything the parent may.
-    match unsafe { fork() }.map_err(|error| Refused::step("start the first process", error))? {
-        ForkResult::Child => {
+    let child = match fork_between()? {
+        Side::First => {
             drop(go_write);
             drop(answer_read);
             init::main(launch, plan, is_root, listener, File::from(go_read), File::from(answer_write))
         }
-        ForkResult::Parent { child } => {
-            drop(listener);
-            drop(go_read);
-            drop(answer_write);
-            let (limits, unenforced) = group.admit(child.as_raw());
-            privileges::drop_all().map_err(|error| Refused::step("drop privileges", error))?;
-            drop(go_write);
-            let mut text = String::new();
-            let _ = File::from(answer_read).read_to_string(&mut text);
-            let inside = serde_json::from_str::<Result<Vec<(String, String)>, (String, String)>>(&text);
-            match inside {
-                Ok(Ok(rlimits)) => {
-                    let started = |pid| process::stat(pid).map_or(0, |stat| stat.started);
-                    let own = std::process::id() as i32;
-                    let ready = Ready {
-                        pid: child.as_raw(),
-                        pid_started: started(child.as_raw()),
-                        watcher: own,
-                        watcher_started: started(own),
-                        limits: limits.into_iter().chain(rlimits).collect(),
-                        unenforced,
-                    };
-                    if launch.probe {
-                        let _ = waitpid(child, None);
-                        group.remove();
-                    }
-                    Ok((ready, child))
-                }
-                Ok(Err((message, hint))) => {
-                    let _ = waitpid(child, None);
-                    Err(Refused { message, hint })
-                }
-                Err(_) => {
-                    let _ = kill(child, Signal::SIGKILL);
-                    let end = waitpid(child, None);
-                    Err(Refused::step("set up the sandbox", format!("its first process ended early ({end:?})")))
-                }
+        Side::Outside(child) => child,
+    };
+    drop(listener);
+    drop(go_read);
+    drop(answer_write);
+    let (limits, unenforced) = group.admit(child.as_raw());
+    drop(go_write);
+    let mut text = String::new();
+    let _ = File::from(answer_read).read_to_string(&mut text);
+    let inside = serde_json::from_str::<Result<Vec<(String, String)>, (String, String)>>(&text);
+    match inside {
+        Ok(Ok(rlimits)) => {
+            let started = |pid| process::stat(pid).map_or(0, |stat| stat.started);
+            let own = std::process::id() as i32;
+            let ready = Ready {
+                pid: child.as_raw(),
+                pid_started: started(child.as_raw()),
+                watcher: own,
+                watcher_started: started(own),
+                limits: limits.into_iter().chain(rlimits).collect(),
+                unenforced,
+            };
+            if launch.probe {
+                let _ = waitpid(child, None);
+                group.remove();
             }
+            Ok((ready, child))
+        }
+        Ok(Err((message, hint))) => {
+            let _ = waitpid(child, None);
+            Err(Refused { message, hint })
+        }
+        Err(_) => {
+            let _ = kill(child, Signal::SIGKILL);
+            let end = waitpid(child, None);
+            Err(Refused::step("set up the sandbox", format!("its first process ended early ({end:?})")))
         }
     }
+}
+
+/// Which process returns.
+enum Side {
+    /// The first process inside.
+    First,
+    /// This one, with the first process as its child.
+    Outside(Pid),
+}
+
+/// Forks the first process of new user and pid namespaces. This process stays out of them: only from outside may the
+/// control groups be removed in the end. A process between enters the user namespace, forks, and ends.
+fn fork_between() -> Result<Side, Refused> {
+    let failed = |error: nix::errno::Errno| Refused::step("start the first process", error);
+    let (told_read, told_write) = pipe().map_err(failed)?;
+    // SAFETY: this process has one thread, so the child may do anything the parent may.
+    let between = match unsafe { fork() }.map_err(failed)? {
+        ForkResult::Parent { child } => child,
+        ForkResult::Child => {
+            drop(told_read);
+            let first = enter_namespaces().and_then(|()| {
+                // SAFETY: as above.
+                unsafe { fork() }.map_err(failed)
+            });
+            let told = match first {
+                Ok(ForkResult::Child) => return Ok(Side::First),
+                Ok(ForkResult::Parent { child }) => Ok(child.as_raw()),
+                Err(refused) => Err((refused.message, refused.hint)),
+            };
+            if let Ok(text) = serde_json::to_vec(&told) {
+                let _ = File::from(told_write).write_all(&text);
+            }
+            std::process::exit(0)
+        }
+    };
+    drop(told_write);
+    let mut text = String::new();
+    let _ = File::from(told_read).read_to_string(&mut text);
+    let _ = waitpid(between, None);
+    match serde_json::from_str::<Result<i32, (String, String)>>(&text) {
+        Ok(Ok(pid)) => Ok(Side::Outside(Pid::from_raw(pid))),
+        Ok(Err((message, hint))) => Err(Refused { message, hint }),
+        Err(error) => Err(Refused::step("start the first process", error)),
+    }
+}
+
+fn enter_namespaces() -> Result<(), Refused> {
+    user_namespace()?;
+    unshare(CloneFlags::CLONE_NEWPID).map_err(|errno| refused_namespaces("a pid namespace", errno))
 }
 
 /// Listens where hosts look for this sandbox. A file left by one that ended is replaced; one that answers is not.

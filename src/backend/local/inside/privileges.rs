@@ -49,6 +49,12 @@ pub fn make_opaque() -> io::Result<()> {
     check(unsafe { libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0) }.into())
 }
 
+/// Makes this process the parent of what its children leave behind.
+pub fn adopt_orphans() -> io::Result<()> {
+    // SAFETY: changes a flag of this process only.
+    check(unsafe { libc::prctl(libc::PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) }.into())
+}
+
 /// Ends this process when its parent ends. The caller checks afterwards that the parent is still there.
 pub fn end_with_parent() -> io::Result<()> {
     // SAFETY: changes a flag of this process only.

@@ -46,8 +46,8 @@ const PROC_HIDDEN: &[&str] = &[
     "mdstat",
 ];
 /// Parts of `/proc` through which root of the host could change the machine: the kernel lets it by its number alone,
-/// without any capability (`proc_sys_permission`).
-const PROC_READ_ONLY: &[&str] = &["asound", "bus", "fs", "irq", "mtrr", "sys"];
+/// without any capability (`proc_sys_permission`). And our own first process.
+const PROC_READ_ONLY: &[&str] = &["1", "asound", "bus", "fs", "irq", "mtrr", "sys"];
 
 /// Folders that a mount of the user may not replace or reach into.
 const RESERVED: &[&str] = &["/proc", "/dev", "/sys"];
@@ -255,9 +255,9 @@ impl Bind {
         let target = below(&self.target);
         make_parents(&target)?;
         if self.is_dir {
-            make_dir(&target)?
+            make_dir(&target)?;
         } else {
-            make_file(&target)?
+            make_file(&target)?;
         }
         let failed = |error: nix::errno::Errno| {
             Refused::step(format!("show {} as {}", self.source.display(), self.target.display()), error)

@@ -1,0 +1,52 @@
+//! What every backend promises, run against each of them. A new backend is one more line at the end.
+
+#[path = "contract/subjects.rs"]
+mod subjects;
+#[path = "contract/suite.rs"]
+mod suite;
+
+/// One test for each promise and backend.
+macro_rules! contract {
+    ($name:ident, $subject:ty, [$($promise:ident),* $(,)?]) => {
+        mod $name {
+            $(
+                #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+                async fn $promise() {
+                    let limit = super::suite::LIMIT;
+                    let subject = <$subject>::new();
+                    tokio::time::timeout(limit, super::suite::$promise(&subject)).await.expect("in time");
+                    super::subjects::Subject::end(&subject).await;
+                }
+            )*
+        }
+    };
+}
+
+macro_rules! for_backend {
+    ($name:ident, $subject:ty) => {
+        contract!(
+            $name,
+            $subject,
+            [
+                provisioning_twice_yields_one_sandbox,
+                provisioning_at_once_yields_one_sandbox,
+                removing_a_missing_sandbox_succeeds,
+                a_list_shows_only_what_is_ours,
+                closing_a_session_leaves_no_process_behind,
+                the_size_is_right_at_the_first_byte_and_after_each_resize,
+                a_mebibyte_through_a_terminal_arrives_whole_and_in_order,
+                a_mebibyte_through_pipes_arrives_whole_and_in_order,
+                watching_reports_an_end_from_outside,
+                a_dead_backend_is_unreachable_and_never_an_empty_list,
+                stop_and_start_keep_the_id_and_the_files_and_grow_the_generation,
+                a_new_host_finds_running_sessions_again,
+                a_stopped_sandbox_takes_no_session_and_no_command,
+                dropping_the_writer_sends_nothing,
+            ]
+        );
+    };
+}
+
+for_backend!(fake, super::subjects::Fake);
+#[cfg(target_os = "linux")]
+for_backend!(local, super::subjects::Local);

@@ -1,0 +1,228 @@
+//! The backends under test, and what only each of them can do to itself.
+
+use futures_util::future::BoxFuture;
+use hermes_tui::backend::fake::FakeBackend;
+use hermes_tui::backend::{Backend, ProvisionSpec};
+use hermes_tui::domain::{EnvId, EnvSpec, Generation, SandboxId};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// A backend and its surroundings.
+pub trait Subject: Send + Sync {
+    /// A backend object over these surroundings: another call is what another host would see.
+    fn backend(&self) -> Arc<dyn Backend>;
+
+    /// Where the environments' folders are.
+    fn data(&self) -> PathBuf;
+
+    /// A program that gives back what is typed, byte for byte, and what it prints when it is ready for that.
+    fn echo(&self) -> (Vec<String>, Vec<u8>);
+
+    /// A program that prints `ROWS COLS` at its start and after each resize.
+    fn sizes(&self) -> Vec<String>;
+
+    /// A program with children, some of them deaf to HUP, that prints this when all are there.
+    fn crowd(&self) -> (Vec<String>, Vec<u8>);
+
+    /// Puts things there that look a little like sandboxes but are not ours.
+    fn litter(&self);
+
+    /// Ends a sandbox from outside.
+    fn kill_outside(&self, sandbox: &SandboxId);
+
+    /// Makes it impossible to ask for sandboxes.
+    fn break_down(&self);
+
+    /// The opposite.
+    fn repair(&self);
+
+    /// Removes whatever the test made.
+    fn end(&self) -> BoxFuture<'_, ()>;
+
+    /// What to make for an environment.
+    fn wanted(&self, env: &str, generation: u64) -> ProvisionSpec {
+        let folder = self.data().join("envs").join(env);
+        ProvisionSpec {
+            env: EnvId::new(env),
+            name: format!("name of {env}"),
+            generation: Generation(generation),
+            spec: EnvSpec::local(),
+            home: folder.join("home"),
+            workspace: folder.join("workspace"),
+        }
+    }
+}
+
+fn argv(words: &[&str]) -> Vec<String> {
+    words.iter().map(|one| (*one).to_owned()).collect()
+}
+
+/// The fake: the strictest, in memory.
+pub struct Fake {
+    backend: FakeBackend,
+    folder: tempfile::TempDir,
+}
+
+impl Fake {
+    pub fn new() -> Self {
+        Self { backend: FakeBackend::local(), folder: tempfile::tempdir().expect("a folder") }
+    }
+}
+
+impl Subject for Fake {
+    fn backend(&self) -> Arc<dyn Backend> {
+        Arc::new(self.backend.clone())
+    }
+
+    fn data(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+
+    fn echo(&self) -> (Vec<String>, Vec<u8>) {
+        (argv(&["cat"]), Vec::new())
+    }
+
+    fn sizes(&self) -> Vec<String> {
+        argv(&["sizes"])
+    }
+
+    fn crowd(&self) -> (Vec<String>, Vec<u8>) {
+        (argv(&["crowd"]), Vec::new())
+    }
+
+    fn litter(&self) {}
+
+    fn kill_outside(&self, sandbox: &SandboxId) {
+        self.backend.end_outside(sandbox, false, "it was killed");
+    }
+
+    fn break_down(&self) {
+        self.backend.go_down("nobody answers");
+    }
+
+    fn repair(&self) {
+        self.backend.come_up();
+    }
+
+    fn end(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.backend.settled())
+    }
+}
+
+#[cfg(target_os = "linux")]
+pub use local::Local;
+
+#[cfg(target_os = "linux")]
+mod local {
+    use super::{Arc, Backend, BoxFuture, PathBuf, SandboxId, Subject, argv};
+    use hermes_tui::backend::local::{LocalBackend, LocalConfig};
+    use std::fs;
+    use std::time::Duration;
+
+    /// The embedded one, in a profile of its own.
+    pub struct Local {
+        folder: tempfile::TempDir,
+    }
+
+    impl Local {
+        pub fn new() -> Self {
+            Self { folder: tempfile::tempdir().expect("a folder") }
+        }
+
+        /// The pid of a sandbox's first process, from its record.
+        fn first_process(&self, sandbox: &SandboxId) -> i32 {
+            for entry in fs::read_dir(self.data().join("envs")).expect("environments") {
+                let file = entry.expect("an entry").path().join("sandbox.json");
+                let Ok(text) = fs::read(file) else { continue };
+                let record: serde_json::Value = serde_json::from_slice(&text).expect("a record");
+                if record["sandbox"] == sandbox.as_str() {
+                    return record["ready"]["pid"].as_i64().expect("a pid") as i32;
+                }
+            }
+            panic!("no record of {sandbox}");
+        }
+    }
+
+    /// A test that failed half-way leaves no sandbox behind.
+    impl Drop for Local {
+        fn drop(&mut self) {
+            for entry in fs::read_dir(self.data().join("envs")).into_iter().flatten().flatten() {
+                let Ok(text) = fs::read(entry.path().join("sandbox.json")) else { continue };
+                let record: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+                let (pid, started) = (record["ready"]["pid"].as_i64(), record["ready"]["pid_started"].as_u64());
+                if let (Some(pid), Some(started)) = (pid, started) {
+                    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+                    if stat.rsplit(')').next().and_then(|rest| rest.split(' ').nth(20)) == Some(&started.to_string()) {
+                        let pid = nix::unistd::Pid::from_raw(pid as i32);
+                        let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+                    }
+                }
+            }
+        }
+    }
+
+    impl Subject for Local {
+        fn backend(&self) -> Arc<dyn Backend> {
+            let exe = env!("CARGO_BIN_EXE_hermes-tui");
+            let mut config = LocalConfig::new(exe, self.data(), self.folder.path().join("run"));
+            config.stop_grace = Duration::from_millis(500);
+            Arc::new(LocalBackend::new(config))
+        }
+
+        fn data(&self) -> PathBuf {
+            self.folder.path().join("data")
+        }
+
+        fn echo(&self) -> (Vec<String>, Vec<u8>) {
+            (argv(&["sh", "-c", "stty raw -echo; printf ready; exec cat"]), b"ready".to_vec())
+        }
+
+        fn sizes(&self) -> Vec<String> {
+            // `wait` is the one thing that a shell leaves at once for a trap.
+            let script = "trap 'stty size' WINCH; stty size; while :; do sleep 1000 & wait $!; kill $!; done";
+            argv(&["sh", "-c", script])
+        }
+
+        fn crowd(&self) -> (Vec<String>, Vec<u8>) {
+            let script = "sleep 1001 & (trap '' HUP TERM; sleep 1002 & printf all; wait) & wait";
+            (argv(&["sh", "-c", script]), b"all".to_vec())
+        }
+
+        fn litter(&self) {
+            let envs = self.data().join("envs");
+            fs::create_dir_all(envs.join("stranger/home")).expect("a folder");
+            fs::write(envs.join("a file"), "x").expect("a file");
+            let other = self.folder.path().join("other/envs/e");
+            fs::create_dir_all(&other).expect("a folder");
+            fs::write(other.join("sandbox.json"), "{}").expect("a file");
+        }
+
+        fn kill_outside(&self, sandbox: &SandboxId) {
+            let pid = nix::unistd::Pid::from_raw(self.first_process(sandbox));
+            nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).expect("it is there");
+        }
+
+        fn break_down(&self) {
+            let envs = self.data().join("envs");
+            fs::rename(&envs, self.data().join("aside")).expect("moved aside");
+            fs::write(&envs, "not a folder").expect("a file in its place");
+        }
+
+        fn repair(&self) {
+            let envs = self.data().join("envs");
+            fs::remove_file(&envs).expect("the file is there");
+            fs::rename(self.data().join("aside"), &envs).expect("moved back");
+        }
+
+        fn end(&self) -> BoxFuture<'_, ()> {
+            Box::pin(async {
+                let backend = self.backend();
+                for found in backend.list().await.expect("a list") {
+                    backend.remove(found.sandbox).await.expect("removed");
+                }
+                let sockets = fs::read_dir(self.folder.path().join("run/sandboxes")).into_iter().flatten().count();
+                assert_eq!(sockets, 0, "sockets are left behind");
+            })
+        }
+    }
+}
