@@ -40,6 +40,8 @@ pub struct Model {
     pub(super) active: Option<ClientId>,
     /// The end was asked for.
     pub(super) shutting_down: bool,
+    /// What is wrong with the key bindings, for the first client.
+    pub(super) warnings: Vec<String>,
 }
 
 /// What all clients share.
@@ -278,7 +280,7 @@ impl Model {
     #[must_use]
     pub fn new(options: Options, seed: u64) -> Self {
         let (bindings, warnings) = Bindings::new(&options.keys);
-        let mut this = Self {
+        Self {
             state: State::default(),
             options,
             bindings,
@@ -291,11 +293,8 @@ impl Model {
             acted: BTreeMap::new(),
             active: None,
             shutting_down: false,
-        };
-        for text in warnings {
-            this.toast(Moment(0) + WARNING_SHOWN, Level::Warning, text, None);
+            warnings,
         }
-        this
     }
 
     /// Whether something that a client shows changed since [`Model::drawn`].

@@ -114,6 +114,9 @@ impl Model {
     pub(super) fn show_conversation_session(&mut self, _now: Moment, id: &ConversationId, _cmds: &mut Vec<Cmd>) {
         let Some(session) = self.state.conversations.get(id).and_then(|c| c.session.clone()) else { return };
         let over = |s: &Session| matches!(s.state, SessionState::Ended { .. });
+        if self.work.closing.contains(&session) {
+            return;
+        }
         if self.state.sessions.get(&session).is_none_or(over) || !self.work.shown(&session).is_empty() {
             return;
         }

@@ -33,6 +33,9 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             m.clients.insert(client, new);
             m.made_active(client);
             m.select_first_row(client);
+            for text in std::mem::take(&mut m.warnings) {
+                m.say(now, Level::Warning, text, None);
+            }
         }
         Msg::ClientDetached(client) => {
             m.clients.remove(&client);
