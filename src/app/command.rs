@@ -256,9 +256,7 @@ impl Bindings {
     #[must_use]
     pub fn new(map: &KeyMap) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();
-        for (section, named) in
-            [("after_leader", &map.after_leader), ("nav", &map.nav), ("direct", &map.direct)]
-        {
+        for (section, named) in [("after_leader", &map.after_leader), ("nav", &map.nav), ("direct", &map.direct)] {
             for name in named.keys().filter(|n| !COMMANDS.iter().any(|c| c.name == **n)) {
                 let hint = nearest(name, COMMANDS.iter().map(|c| c.name));
                 let hint = hint.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();

@@ -134,7 +134,9 @@ impl Form {
         let shown = self.shown();
         let last = shown.len().saturating_sub(1);
         match key.code {
-            KeyCode::Tab if key.mods.is_empty() => self.selected = if self.selected >= last { 0 } else { self.selected + 1 },
+            KeyCode::Tab if key.mods.is_empty() => {
+                self.selected = if self.selected >= last { 0 } else { self.selected + 1 }
+            }
             KeyCode::Tab => self.selected = self.selected.checked_sub(1).unwrap_or(last),
             KeyCode::Down => self.selected = (self.selected + 1).min(last),
             KeyCode::Up => self.selected = self.selected.saturating_sub(1),
@@ -214,7 +216,8 @@ impl Form {
         };
         let memory = self.value(Which::Memory);
         if !memory.is_empty() {
-            spec.memory_bytes = Some(bytes(memory).ok_or_else(|| format!("memory: `{memory}` is no size; write 512M or 2G"))?);
+            spec.memory_bytes =
+                Some(bytes(memory).ok_or_else(|| format!("memory: `{memory}` is no size; write 512M or 2G"))?);
         }
         let cpus = self.value(Which::Cpus);
         if !cpus.is_empty() {

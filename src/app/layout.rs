@@ -133,7 +133,15 @@ impl Tree {
 
     /// Exchanges two panes.
     pub fn swap(&mut self, a: PaneId, b: PaneId) {
-        self.root.rename(&|p| if p == a { b } else if p == b { a } else { p });
+        self.root.rename(&|p| {
+            if p == a {
+                b
+            } else if p == b {
+                a
+            } else {
+                p
+            }
+        });
     }
 
     /// Gives every part of every split the same weight for each pane in it.

@@ -134,6 +134,8 @@ pub struct Client {
     pub marked: Option<(PaneId, Selection)>,
     /// What the mouse holds.
     pub(super) drag: Option<Drag>,
+    /// When and where the mouse was pressed last, and how often in a row.
+    pub(super) clicked: Option<(Moment, u16, u16, u8)>,
     /// The terminal has the focus of its desktop.
     pub focused: bool,
     /// Something it shows changed.
@@ -336,6 +338,12 @@ impl Model {
         self.toast(now + shown, level, text, only);
     }
 
+    /// How many panes show a session.
+    #[must_use]
+    pub fn attached(&self, session: &SessionId) -> usize {
+        self.work.shown(session).len()
+    }
+
     /// The tab that a client shows.
     #[must_use]
     pub fn tab_of(&self, client: ClientId) -> Option<&TabState> {
@@ -425,7 +433,13 @@ impl Workspace {
     pub(super) fn panes_where(&self, mut wanted: impl FnMut(&PaneKind) -> bool) -> Vec<(TabId, PaneId)> {
         let mut out = Vec::new();
         for tab in &self.tabs {
-            out.extend(tab.tree.panes().into_iter().filter(|p| self.panes.get(p).is_some_and(&mut wanted)).map(|p| (tab.id, p)));
+            out.extend(
+                tab.tree
+                    .panes()
+                    .into_iter()
+                    .filter(|p| self.panes.get(p).is_some_and(&mut wanted))
+                    .map(|p| (tab.id, p)),
+            );
         }
         out
     }
@@ -449,6 +463,7 @@ impl Client {
             feed: BTreeMap::new(),
             marked: None,
             drag: None,
+            clicked: None,
             focused: true,
             dirty: true,
         }

@@ -138,8 +138,12 @@ impl FromStr for KeyPress {
                 let function = || lower.strip_prefix('f')?.parse::<u8>().ok().filter(|n| (1..=24).contains(n));
                 match named.or_else(|| function().map(KeyCode::F)) {
                     Some(code) => code,
-                    None => return Err(fail("write a character, or a name such as `enter`, `space`, `left`, `f5`, \
-                        with `ctrl+`, `alt+` or `shift+` before it")),
+                    None => {
+                        return Err(fail(
+                            "write a character, or a name such as `enter`, `space`, `left`, `f5`, \
+                        with `ctrl+`, `alt+` or `shift+` before it",
+                        ));
+                    }
                 }
             }
         };

@@ -35,102 +35,220 @@ pub struct Setting {
 
 /// Tables of key bindings: path, meaning, example.
 const BINDINGS: &[(&str, &str, &str)] = &[
-    ("keys.after_leader", "Keys after the leader, by command name (the names stand in the help and in the palette).", "split-right = [\"%\", \"v\"]"),
+    (
+        "keys.after_leader",
+        "Keys after the leader, by command name (the names stand in the help and in the palette).",
+        "split-right = [\"%\", \"v\"]",
+    ),
     ("keys.nav", "Keys in NAV, by command name.", "env-new = [\"n\"]"),
-    ("keys.direct", "Keys that work in every pane without the leader. They are then hidden from programs: choose rare ones.", "focus-left = [\"ctrl+alt+h\"]"),
+    (
+        "keys.direct",
+        "Keys that work in every pane without the leader. They are then hidden from programs: choose rare ones.",
+        "focus-left = [\"ctrl+alt+h\"]",
+    ),
 ];
 
 /// Every setting, in the order of the default file.
 pub const SETTINGS: &[Setting] = &[
-    Setting { path: "theme", default: "\"dark\"", help: "Colours: dark, light or mono.", set: |o, v| {
-        o.theme = choice(v, &[("dark", Theme::Dark), ("light", Theme::Light), ("mono", Theme::Mono)])?;
-        Ok(())
-    } },
-    Setting { path: "ascii", default: "false", help: "Plain ASCII instead of box drawing, also where the terminal could.", set: |o, v| {
-        o.ascii = Some(boolean(v)?);
-        Ok(())
-    } },
-    Setting { path: "sidebar_width", default: "30", help: "Width of the sidebar in columns, 16 to 80. Never more than a third of the screen.", set: |o, v| {
-        o.sidebar_width = u16::try_from(number(v, 16, 80)?).unwrap_or(30);
-        Ok(())
-    } },
-    Setting { path: "mouse", default: "true", help: "Click, drag and wheel. With false the outer terminal keeps its own selection.", set: |o, v| {
-        o.mouse = boolean(v)?;
-        Ok(())
-    } },
-    Setting { path: "copy_on_select", default: "true", help: "Copy a selection made with the mouse when the button is released.", set: |o, v| {
-        o.copy_on_select = boolean(v)?;
-        Ok(())
-    } },
-    Setting { path: "open_turn_tabs", default: "true", help: "Open a tab when the first turn of a conversation begins.", set: |o, v| {
-        o.open_turn_tabs = boolean(v)?;
-        Ok(())
-    } },
-    Setting { path: "shell", default: "[]", help: "Program and arguments of new sessions. Empty: bash, zsh, ash or sh, whichever the sandbox has.", set: |o, v| {
-        o.shell = texts(v)?;
-        Ok(())
-    } },
-    Setting { path: "keys.leader", default: "\"ctrl+b\"", help: "The key before commands. Pressed twice it goes to the program.", set: |o, v| {
-        o.keys.leader = key(text(v)?)?;
-        Ok(())
-    } },
-    Setting { path: "keys.prefix_free", default: "true", help: "Ctrl+Alt+h/j/k/l and Ctrl+Alt+1-9 without the leader.", set: |o, v| {
-        o.keys.prefix_free = boolean(v)?;
-        Ok(())
-    } },
-    Setting { path: "history.lines", default: "10000", help: "Lines of history kept for each session, 0 to 1000000.", set: |o, v| {
-        o.history.lines = usize::try_from(number(v, 0, 1_000_000)?).unwrap_or(10_000);
-        Ok(())
-    } },
-    Setting { path: "history.memory_mib", default: "512", help: "Memory of all histories together in MiB; the oldest lines of hidden sessions are shed first.", set: |o, v| {
-        o.history.memory_bytes = usize::try_from(number(v, 16, 1 << 20)?).unwrap_or(512) << 20;
-        Ok(())
-    } },
-    Setting { path: "history.call_kib", default: "64", help: "Output kept for each command of the agent, in KiB; the beginning and the end are kept.", set: |o, v| {
-        o.history.call_bytes = usize::try_from(number(v, 1, 16_384)?).unwrap_or(64) << 10;
-        Ok(())
-    } },
-    Setting { path: "history.persist", default: "false", help: "Whether last screens and histories may be written to disk.", set: |o, v| {
-        o.history.persist = boolean(v)?;
-        Ok(())
-    } },
-    Setting { path: "env.backend", default: "\"local\"", help: "Backend of a new environment: local or docker.", set: |o, v| {
-        o.env.backend = choice(v, &[("local", BackendKind::Local), ("docker", BackendKind::Docker)])?;
-        Ok(())
-    } },
-    Setting { path: "env.endpoint", default: "\"\"", help: "Which engine of the backend; empty: the usual one.", set: |o, v| {
-        o.env.endpoint = some_text(v)?;
-        Ok(())
-    } },
-    Setting { path: "env.image", default: "\"\"", help: "Image, for backends that have images.", set: |o, v| {
-        o.env.image = some_text(v)?;
-        Ok(())
-    } },
-    Setting { path: "env.persistence", default: "\"persistent\"", help: "persistent outlives turns; ephemeral is removed when its scope ends.", set: |o, v| {
-        o.env.persistence = choice(v, &[("persistent", Persistence::Persistent), ("ephemeral", Persistence::Ephemeral)])?;
-        Ok(())
-    } },
-    Setting { path: "env.scope", default: "\"session\"", help: "Whom it serves: turn (ephemeral only), session (one conversation) or shared.", set: |o, v| {
-        o.env.scope = choice(v, &[("turn", Scope::Turn), ("session", Scope::Session), ("shared", Scope::Shared)])?;
-        Ok(())
-    } },
-    Setting { path: "env.retention", default: "\"stop_on_session_end\"", help: "What becomes of a persistent one: stop_on_session_end, keep_running, remove_on_session_end, idle_ttl.", set: |o, v| {
-        o.env.retention = choice(v, &[
-            ("stop_on_session_end", Retention::StopOnSessionEnd),
-            ("keep_running", Retention::KeepRunning),
-            ("remove_on_session_end", Retention::RemoveOnSessionEnd),
-            ("idle_ttl", Retention::IdleTtl),
-        ])?;
-        Ok(())
-    } },
-    Setting { path: "env.idle", default: "300", help: "Idle seconds after which the reaper acts; 0 = never.", set: |o, v| {
-        o.env.idle = Span::seconds(u64::try_from(number(v, 0, 31_536_000)?).unwrap_or(300));
-        Ok(())
-    } },
-    Setting { path: "env.network", default: "\"none\"", help: "Network of a new environment: none, default or host.", set: |o, v| {
-        o.env.network = choice(v, &[("none", Network::None), ("default", Network::Default), ("host", Network::Host)])?;
-        Ok(())
-    } },
+    Setting {
+        path: "theme",
+        default: "\"dark\"",
+        help: "Colours: dark, light or mono.",
+        set: |o, v| {
+            o.theme = choice(v, &[("dark", Theme::Dark), ("light", Theme::Light), ("mono", Theme::Mono)])?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "ascii",
+        default: "false",
+        help: "Plain ASCII instead of box drawing, also where the terminal could.",
+        set: |o, v| {
+            o.ascii = Some(boolean(v)?);
+            Ok(())
+        },
+    },
+    Setting {
+        path: "sidebar_width",
+        default: "30",
+        help: "Width of the sidebar in columns, 16 to 80. Never more than a third of the screen.",
+        set: |o, v| {
+            o.sidebar_width = u16::try_from(number(v, 16, 80)?).unwrap_or(30);
+            Ok(())
+        },
+    },
+    Setting {
+        path: "mouse",
+        default: "true",
+        help: "Click, drag and wheel. With false the outer terminal keeps its own selection.",
+        set: |o, v| {
+            o.mouse = boolean(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "copy_on_select",
+        default: "true",
+        help: "Copy a selection made with the mouse when the button is released.",
+        set: |o, v| {
+            o.copy_on_select = boolean(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "open_turn_tabs",
+        default: "true",
+        help: "Open a tab when the first turn of a conversation begins.",
+        set: |o, v| {
+            o.open_turn_tabs = boolean(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "shell",
+        default: "[]",
+        help: "Program and arguments of new sessions. Empty: bash, zsh, ash or sh, whichever the sandbox has.",
+        set: |o, v| {
+            o.shell = texts(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "keys.leader",
+        default: "\"ctrl+b\"",
+        help: "The key before commands. Pressed twice it goes to the program.",
+        set: |o, v| {
+            o.keys.leader = key(text(v)?)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "keys.prefix_free",
+        default: "true",
+        help: "Ctrl+Alt+h/j/k/l and Ctrl+Alt+1-9 without the leader.",
+        set: |o, v| {
+            o.keys.prefix_free = boolean(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "history.lines",
+        default: "10000",
+        help: "Lines of history kept for each session, 0 to 1000000.",
+        set: |o, v| {
+            o.history.lines = usize::try_from(number(v, 0, 1_000_000)?).unwrap_or(10_000);
+            Ok(())
+        },
+    },
+    Setting {
+        path: "history.memory_mib",
+        default: "512",
+        help: "Memory of all histories together in MiB; the oldest lines of hidden sessions are shed first.",
+        set: |o, v| {
+            o.history.memory_bytes = usize::try_from(number(v, 16, 1 << 20)?).unwrap_or(512) << 20;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "history.call_kib",
+        default: "64",
+        help: "Output kept for each command of the agent, in KiB; the beginning and the end are kept.",
+        set: |o, v| {
+            o.history.call_bytes = usize::try_from(number(v, 1, 16_384)?).unwrap_or(64) << 10;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "history.persist",
+        default: "false",
+        help: "Whether last screens and histories may be written to disk.",
+        set: |o, v| {
+            o.history.persist = boolean(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.backend",
+        default: "\"local\"",
+        help: "Backend of a new environment: local or docker.",
+        set: |o, v| {
+            o.env.backend = choice(v, &[("local", BackendKind::Local), ("docker", BackendKind::Docker)])?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.endpoint",
+        default: "\"\"",
+        help: "Which engine of the backend; empty: the usual one.",
+        set: |o, v| {
+            o.env.endpoint = some_text(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.image",
+        default: "\"\"",
+        help: "Image, for backends that have images.",
+        set: |o, v| {
+            o.env.image = some_text(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.persistence",
+        default: "\"persistent\"",
+        help: "persistent outlives turns; ephemeral is removed when its scope ends.",
+        set: |o, v| {
+            o.env.persistence =
+                choice(v, &[("persistent", Persistence::Persistent), ("ephemeral", Persistence::Ephemeral)])?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.scope",
+        default: "\"session\"",
+        help: "Whom it serves: turn (ephemeral only), session (one conversation) or shared.",
+        set: |o, v| {
+            o.env.scope = choice(v, &[("turn", Scope::Turn), ("session", Scope::Session), ("shared", Scope::Shared)])?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.retention",
+        default: "\"stop_on_session_end\"",
+        help: "What becomes of a persistent one: stop_on_session_end, keep_running, remove_on_session_end, idle_ttl.",
+        set: |o, v| {
+            o.env.retention = choice(
+                v,
+                &[
+                    ("stop_on_session_end", Retention::StopOnSessionEnd),
+                    ("keep_running", Retention::KeepRunning),
+                    ("remove_on_session_end", Retention::RemoveOnSessionEnd),
+                    ("idle_ttl", Retention::IdleTtl),
+                ],
+            )?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.idle",
+        default: "300",
+        help: "Idle seconds after which the reaper acts; 0 = never.",
+        set: |o, v| {
+            o.env.idle = Span::seconds(u64::try_from(number(v, 0, 31_536_000)?).unwrap_or(300));
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.network",
+        default: "\"none\"",
+        help: "Network of a new environment: none, default or host.",
+        set: |o, v| {
+            o.env.network =
+                choice(v, &[("none", Network::None), ("default", Network::Default), ("host", Network::Host)])?;
+            Ok(())
+        },
+    },
 ];
 
 /// Reads a configuration text.

@@ -6,7 +6,8 @@ use hermes_tui::domain::{EnvSpec, Event, Phase, Span, TurnStatus};
 
 fn feed(world: &World) -> Vec<FeedLine> {
     let view = world.view();
-    let found = view.panes.into_iter().find_map(|p| if let PaneContent::Feed(lines) = p.content { Some(lines) } else { None });
+    let found =
+        view.panes.into_iter().find_map(|p| if let PaneContent::Feed(lines) = p.content { Some(lines) } else { None });
     found.expect("an agent pane")
 }
 
@@ -24,8 +25,15 @@ fn a_turn_begun_elsewhere_appears_as_a_tab_with_feed_and_shell() {
     assert_eq!(view.panes.len(), 2);
     assert_eq!(shells(&world), 1);
     assert!(view.welcome.is_none());
-    assert!(matches!(&feed(&world)[0], FeedLine::Turn { number: 1, prompt, status: TurnStatus::Running, .. } if prompt == "make the login tests pass"));
-    assert!(view.sidebar.rows.iter().any(|r| matches!(r, SidebarRow::Environment(e) if e.state == RowState::Turn { number: 1 })));
+    assert!(
+        matches!(&feed(&world)[0], FeedLine::Turn { number: 1, prompt, status: TurnStatus::Running, .. } if prompt == "make the login tests pass")
+    );
+    assert!(
+        view.sidebar
+            .rows
+            .iter()
+            .any(|r| matches!(r, SidebarRow::Environment(e) if e.state == RowState::Turn { number: 1 }))
+    );
     assert_eq!(view.mode, Mode::Nav, "keys are not taken from where they were");
 }
 
@@ -42,9 +50,12 @@ fn later_turns_find_the_same_tab_and_the_same_session() {
     assert_eq!(world.model.state.conversations.values().next().unwrap().session, session);
     assert_eq!(shells(&world), 1);
     let lines = feed(&world);
-    let turns: Vec<u32> = lines.iter().filter_map(|l| if let FeedLine::Turn { number, .. } = l { Some(*number) } else { None }).collect();
+    let turns: Vec<u32> =
+        lines.iter().filter_map(|l| if let FeedLine::Turn { number, .. } = l { Some(*number) } else { None }).collect();
     assert_eq!(turns, [1, 2]);
-    assert!(lines.iter().any(|l| matches!(l, FeedLine::Command { command, exit_code: Some(0), took_ms: 1200, .. } if command == "ls -la")));
+    assert!(lines.iter().any(
+        |l| matches!(l, FeedLine::Command { command, exit_code: Some(0), took_ms: 1200, .. } if command == "ls -la")
+    ));
     assert!(lines.contains(&FeedLine::Output { text: "b".to_owned(), error: false }));
 }
 
@@ -128,7 +139,10 @@ fn the_feed_scrolls_and_jumps_to_turns_and_failed_commands() {
     assert!(lines.iter().any(|l| matches!(l, FeedLine::Turn { number: 5, selected: true, .. })), "{lines:?}");
     world.keys("F");
     let lines = feed(&world);
-    assert!(lines.iter().any(|l| matches!(l, FeedLine::Command { command, selected: true, .. } if command == "cmd 2.3")), "{lines:?}");
+    assert!(
+        lines.iter().any(|l| matches!(l, FeedLine::Command { command, selected: true, .. } if command == "cmd 2.3")),
+        "{lines:?}"
+    );
     world.keys("f");
     assert!(world.toasts().contains("no further failed command"));
     world.keys("Esc");
@@ -168,7 +182,11 @@ fn the_turn_list_leads_to_a_turn_in_the_feed() {
     assert_eq!(rows(&world).iter().map(|r| r.0).collect::<Vec<_>>(), [0, 1, 2, 2, 1]);
     world.keys("f Enter");
     assert_eq!(world.overlay(), None);
-    assert!(feed(&world).iter().any(|l| matches!(l, FeedLine::Command { command, selected: true, .. } if command == "make")));
+    assert!(
+        feed(&world)
+            .iter()
+            .any(|l| matches!(l, FeedLine::Command { command, selected: true, .. } if command == "make"))
+    );
     world.keys("C-b t /").typed("again").keys("Enter");
     let found = rows(&world);
     assert_eq!(found.len(), 1, "{found:?}");
@@ -196,5 +214,18 @@ fn the_exit_of_the_conversations_shell_is_no_end_of_the_tab() {
     world.event(Event::SessionEnded { session, exit_code: Some(0) });
     assert_eq!(world.view().panes.len(), 2);
     world.keys("Enter").typed("ls");
+    assert_eq!(world.got(&world.session()), "ls");
+}
+
+#[test]
+fn enter_on_the_row_brings_a_closed_tab_back_with_feed_and_shell() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "one", EnvSpec::local());
+    world.end_turn("login");
+    world.keys("Enter C-b x x x");
+    assert!(world.view().tabs.is_empty());
+    world.keys("Enter");
+    assert_eq!((world.view().tabs.len(), world.view().panes.len(), shells(&world)), (1, 2, 1));
+    world.typed("ls");
     assert_eq!(world.got(&world.session()), "ls");
 }

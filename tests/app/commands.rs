@@ -73,7 +73,8 @@ fn help_names_every_command() {
 /// What can be told apart from outside.
 fn shape(world: &World) -> String {
     let view = world.view();
-    let panes: Vec<_> = view.panes.iter().map(|p| (p.area, p.focused, p.synchronised, p.banner.clone(), p.marks.clone())).collect();
+    let panes: Vec<_> =
+        view.panes.iter().map(|p| (p.area, p.focused, p.synchronised, p.banner.clone(), p.marks.clone())).collect();
     let tabs: Vec<_> = view.tabs.clone();
     let toasts: Vec<_> = view.notices.iter().map(|t| t.text.clone()).collect();
     format!(
@@ -82,7 +83,13 @@ fn shape(world: &World) -> String {
         view.overlay,
         (view.sidebar.area, view.sidebar.rows, view.sidebar.selected, view.sidebar.filter),
         world.written,
-        world.model.state.environments.values().map(|e| (e.name.clone(), e.phase, e.leases.len(), e.deadline)).collect::<Vec<_>>(),
+        world
+            .model
+            .state
+            .environments
+            .values()
+            .map(|e| (e.name.clone(), e.phase, e.leases.len(), e.deadline))
+            .collect::<Vec<_>>(),
         (world.exited, world.model.state.sessions.len()),
     )
 }
@@ -91,7 +98,7 @@ fn shape(world: &World) -> String {
 fn busy() -> World {
     let mut world = World::with_shell();
     world.keys("C-b N").typed("second").keys("Enter C-b % C-b \" C-b left C-b c C-b p C-b p");
-    world.keys("C-b 2 C-b l C-b k");
+    world.keys("C-b 2 C-b l C-b k C-b J");
     world.begin_turn("talk", "do it", hermes_tui::domain::EnvSpec::local());
     world.call("talk", "true", "", 0);
     let session = world.session();
@@ -107,6 +114,12 @@ fn every_key_after_the_leader_does_something() {
     for command in COMMANDS {
         for key in command.leader {
             let mut world = busy();
+            match command.name {
+                "focus-up" => _ = world.keys("C-b j"),
+                "tab-2" => _ = world.keys("C-b 1"),
+                "focus-right" => _ = world.keys("C-b h"),
+                _ => {}
+            }
             let before = shape(&world);
             world.keys("C-b");
             assert_ne!(shape(&world), before);

@@ -34,7 +34,8 @@ fn each_default_written_out_is_the_default() {
 
 #[test]
 fn values_are_taken_in() {
-    let text = "theme = \"light\"\n[env]\nbackend = \"docker\"\nidle = 0\nretention = \"keep_running\"\nimage = \"alpine\"\n";
+    let text =
+        "theme = \"light\"\n[env]\nbackend = \"docker\"\nidle = 0\nretention = \"keep_running\"\nimage = \"alpine\"\n";
     let options = load(text).unwrap().options;
     let spec = options.env.spec();
     assert_eq!((spec.backend, spec.idle, spec.retention), (BackendKind::Docker, Span::ZERO, Retention::KeepRunning));
@@ -52,7 +53,8 @@ fn unknown_keys_name_the_nearest() {
 
 #[test]
 fn wrong_values_keep_the_default_and_say_what_they_must_be() {
-    let loaded = load("sidebar_width = 5\nmouse = \"yes\"\n[env]\nscope = \"sesion\"\n[keys]\nleader = \"ctrl+\"\n").unwrap();
+    let loaded =
+        load("sidebar_width = 5\nmouse = \"yes\"\n[env]\nscope = \"sesion\"\n[keys]\nleader = \"ctrl+\"\n").unwrap();
     assert_eq!(loaded.options, Options::default());
     let all = loaded.warnings.join("\n");
     for part in ["from 16 to 80", "true or false", "did you mean `session`?", "is not a key"] {
@@ -69,9 +71,25 @@ fn a_text_that_is_no_toml_is_an_error_with_its_place() {
 #[test]
 fn keys_are_read_in_every_usual_spelling() {
     for (written, shown) in [
-        ("ctrl+b", "Ctrl+B"), ("C-b", "Ctrl+B"), ("Ctrl+B", "Ctrl+B"), ("M-x", "Alt+x"), ("alt+X", "Alt+X"), ("%", "%"), ("+", "+"),
-        ("plus", "+"), ("ctrl++", "Ctrl++"), ("space", "Space"), ("Esc", "Esc"), ("shift+tab", "Shift+Tab"), ("f12", "F12"),
-        ("ctrl+alt+h", "Ctrl+Alt+h"), ("ctrl+left", "Ctrl+←"), ("-", "-"), ("C--", "Ctrl+-"), ("shift+a", "A"), ("ü", "ü"),
+        ("ctrl+b", "Ctrl+B"),
+        ("C-b", "Ctrl+B"),
+        ("Ctrl+B", "Ctrl+B"),
+        ("M-x", "Alt+x"),
+        ("alt+X", "Alt+X"),
+        ("%", "%"),
+        ("+", "+"),
+        ("plus", "+"),
+        ("ctrl++", "Ctrl++"),
+        ("space", "Space"),
+        ("Esc", "Esc"),
+        ("shift+tab", "Shift+Tab"),
+        ("f12", "F12"),
+        ("ctrl+alt+h", "Ctrl+Alt+h"),
+        ("ctrl+left", "Ctrl+←"),
+        ("-", "-"),
+        ("C--", "Ctrl+-"),
+        ("shift+a", "A"),
+        ("ü", "ü"),
     ] {
         let key: KeyPress = written.parse().unwrap_or_else(|e| panic!("{e}"));
         assert_eq!(key.to_string(), shown, "{written}");

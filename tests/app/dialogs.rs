@@ -80,7 +80,10 @@ fn leaving_says_what_ends_and_ends_it() {
     world.keys("C-b d");
     let (_, lost, kept, choices) = dialog(&world);
     assert!(lost.iter().any(|l| l.contains("removed: throwaway")), "{lost:?}");
-    assert!(lost.iter().any(|l| l.contains("stopped: ")) && lost.iter().any(|l| l.contains("1 open session")), "{lost:?}");
+    assert!(
+        lost.iter().any(|l| l.contains("stopped: ")) && lost.iter().any(|l| l.contains("1 open session")),
+        "{lost:?}"
+    );
     assert!(kept.iter().any(|k| k.contains("files")), "{kept:?}");
     assert_eq!(choices.len(), 3);
     world.keys("Esc");
@@ -130,7 +133,10 @@ fn the_form_makes_what_it_says() {
     world.keys("Backspace Enter");
     assert_eq!(world.overlay(), None);
     let env = world.model.state.environments.values().find(|e| e.name == "fix-login").expect("it was made");
-    assert_eq!((env.spec.backend, env.spec.persistence, env.spec.scope), (BackendKind::Local, Persistence::Ephemeral, Scope::Session));
+    assert_eq!(
+        (env.spec.backend, env.spec.persistence, env.spec.scope),
+        (BackendKind::Local, Persistence::Ephemeral, Scope::Session)
+    );
     assert_eq!(env.spec.idle, Span::seconds(60));
     world.focused(|p| assert!(p.title.starts_with("fix-login"), "{}", p.title));
 }
@@ -150,7 +156,9 @@ fn renaming_checks_the_name() {
     world.request(Request::NewEnvironment { id, name: Some("other".to_owned()), spec: Box::new(EnvSpec::local()) });
     let env = world.model.state.sessions[&world.session()].env.clone();
     world.keys("C-b $ C-u").typed("a b");
-    let problem = |w: &World| if let Some(Overlay::Prompt { problem, .. }) = w.overlay() { problem } else { panic!("the prompt") };
+    let problem = |w: &World| {
+        if let Some(Overlay::Prompt { problem, .. }) = w.overlay() { problem } else { panic!("the prompt") }
+    };
     assert!(problem(&world).is_some());
     world.keys("Enter C-u").typed("other");
     assert!(problem(&world).is_some_and(|p| p.contains("other")));

@@ -1,7 +1,7 @@
 //! Output of the agent's commands is kept as plain text, bounded, with both ends.
 
 use hermes_tui::app::Stream;
-use hermes_tui::app::feed::{Feeds, OutputLine};
+use hermes_tui::app::feed::{Feeds, Limits, OutputLine};
 use hermes_tui::domain::CallId;
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn lines(chunks: &[&[u8]], limit: usize) -> (Vec<Option<OutputLine>>, usize) {
     let mut feeds = Feeds::default();
     let call = CallId::new("c");
     for chunk in chunks {
-        feeds.push(&call, Stream::Out, chunk, limit);
+        feeds.push(&call, Stream::Out, chunk, Limits { call: limit, all: 64 << 20 });
     }
     let output = feeds.of(&call).expect("output");
     ((0..output.lines()).map(|n| output.line_at(n)).collect(), output.dropped())
@@ -56,6 +56,20 @@ fn a_line_without_an_end_is_shown_and_bounded() {
     let (all, _) = lines(&[&[b'x'; 1 << 20]], 8192);
     assert_eq!(all.len(), 1);
     assert!(all[0].as_ref().is_some_and(|l| l.text.len() <= 4096));
+}
+
+#[test]
+fn all_together_stay_under_their_limit_and_the_oldest_go_first() {
+    let mut feeds = Feeds::default();
+    let text = "some line of output\n".repeat(100);
+    let id = |n: u32| CallId::new(format!("{n}"));
+    for n in 0..1000 {
+        feeds.push(&id(n), Stream::Out, text.as_bytes(), Limits { call: 1 << 16, all: 1 << 17 });
+    }
+    assert!(feeds.len() < 60 && feeds.len() > 5, "{}", feeds.len());
+    assert!(feeds.of(&id(0)).is_none() && feeds.of(&id(999)).is_some());
+    feeds.retain(|call| *call == id(999));
+    assert_eq!(feeds.len(), 1);
 }
 
 proptest! {

@@ -42,7 +42,8 @@ fn check(tree: &Tree, area: Area) {
         assert!(a.y >= area.y && a.y + a.height <= area.y + area.height, "{a:?} leaves {area:?}");
         for y in a.y..a.y + a.height {
             for x in a.x..a.x + a.width {
-                let within = x >= inside.x && x < inside.x + inside.width && y >= inside.y && y < inside.y + inside.height;
+                let within =
+                    x >= inside.x && x < inside.x + inside.width && y >= inside.y && y < inside.y + inside.height;
                 if within {
                     owners[at(x, y)] += 1;
                 } else {

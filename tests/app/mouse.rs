@@ -4,6 +4,7 @@ use crate::world::{CLIENT, World};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use hermes_tui::app::view_model::{Area, Mode, PaneContent};
 use hermes_tui::app::{Cmd, Msg};
+use hermes_tui::domain::Span;
 
 fn mouse(world: &mut World, kind: MouseEventKind, x: u16, y: u16) {
     let mouse = MouseEvent { kind, column: x, row: y, modifiers: KeyModifiers::NONE };
@@ -26,7 +27,11 @@ fn area(world: &World, index: usize) -> Area {
 }
 
 fn copied(world: &World) -> Vec<String> {
-    world.others.iter().filter_map(|c| if let Cmd::Clipboard { text, .. } = c { Some(text.clone()) } else { None }).collect()
+    world
+        .others
+        .iter()
+        .filter_map(|c| if let Cmd::Clipboard { text, .. } = c { Some(text.clone()) } else { None })
+        .collect()
 }
 
 #[test]
@@ -75,6 +80,21 @@ fn a_drag_selects_inside_its_pane_only_and_copies() {
 }
 
 #[test]
+fn a_double_click_takes_a_word_and_a_third_the_line() {
+    let mut world = World::with_shell();
+    let session = world.session();
+    world.output(&session, "hello big world\r\n");
+    let a = area(&world, 0);
+    for _ in 0..3 {
+        click(&mut world, a.x + 8, a.y + 1);
+    }
+    assert_eq!(copied(&world).iter().map(|t| t.trim_end()).collect::<Vec<_>>(), ["big", "hello big world"]);
+    world.now = world.now + Span::seconds(1);
+    click(&mut world, a.x + 8, a.y + 1);
+    assert_eq!(copied(&world).len(), 2, "a click alone copies nothing");
+}
+
+#[test]
 fn the_wheel_scrolls_history_or_sends_arrows_on_the_alternate_screen() {
     let mut world = World::with_shell();
     let session = world.session();
@@ -82,7 +102,8 @@ fn the_wheel_scrolls_history_or_sends_arrows_on_the_alternate_screen() {
     world.output(&session, &text);
     let a = area(&world, 0);
     mouse(&mut world, MouseEventKind::ScrollUp, a.x + 5, a.y + 5);
-    let offset = |w: &World| w.focused(|p| if let PaneContent::Terminal { offset, .. } = &p.content { *offset } else { 0 });
+    let offset =
+        |w: &World| w.focused(|p| if let PaneContent::Terminal { offset, .. } = &p.content { *offset } else { 0 });
     assert_eq!(offset(&world), 3);
     mouse(&mut world, MouseEventKind::ScrollDown, a.x + 5, a.y + 5);
     assert_eq!((offset(&world), world.got(&session)), (0, String::new()));

@@ -161,13 +161,20 @@ fn even_out_swap_and_break() {
     let last = world.session();
     let order = |w: &World| -> Vec<_> {
         let view = w.view();
-        view.panes.iter().map(|p| if let PaneContent::Terminal { session, .. } = &p.content { session.clone() } else { panic!() }).collect()
+        view.panes
+            .iter()
+            .map(|p| if let PaneContent::Terminal { session, .. } = &p.content { session.clone() } else { panic!() })
+            .collect()
     };
     world.keys("C-b }");
     assert_eq!(order(&world)[0], last, "round to the first place");
     assert_eq!(world.session(), last, "the focus goes along");
     world.keys("C-b {");
-    assert_eq!(order(&world), { let mut o = order(&world); o[0] = first.clone(); o });
+    assert_eq!(order(&world), {
+        let mut o = order(&world);
+        o[0] = first.clone();
+        o
+    });
     world.keys("C-b !");
     assert_eq!((world.view().tabs.len(), panes(&world)), (2, 1));
     assert_eq!(world.session(), last);
@@ -339,7 +346,12 @@ fn a_lost_sandbox_keeps_the_last_screen_and_r_makes_it_again() {
     let env = world.env();
     let sandbox = world.model.state.environments[&env].sandbox.clone().unwrap();
     let endpoint = world.model.state.environments[&env].spec.endpoint.clone();
-    world.event(Event::SandboxEnded { sandbox, endpoint, removed: true, why: "it was removed by somebody else".to_owned() });
+    world.event(Event::SandboxEnded {
+        sandbox,
+        endpoint,
+        removed: true,
+        why: "it was removed by somebody else".to_owned(),
+    });
     assert_eq!(world.model.state.environments[&env].phase, Phase::Lost);
     world.focused(|p| {
         let PaneContent::Terminal { screen, .. } = &p.content else { panic!("its last screen") };

@@ -105,7 +105,13 @@ fn take(world: &mut World, step: Step) {
         }
         Step::Pass(ms) => world.pass(Span(ms)),
         Step::SandboxGone(n, removed) => {
-            let envs: Vec<_> = world.model.state.environments.values().filter_map(|e| Some((e.sandbox.clone()?, e.spec.endpoint.clone()))).collect();
+            let envs: Vec<_> = world
+                .model
+                .state
+                .environments
+                .values()
+                .filter_map(|e| Some((e.sandbox.clone()?, e.spec.endpoint.clone())))
+                .collect();
             if !envs.is_empty() {
                 let (sandbox, endpoint) = envs[n % envs.len()].clone();
                 world.event(Event::SandboxEnded { sandbox, endpoint, removed, why: "somebody did it".to_owned() });

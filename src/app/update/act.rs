@@ -259,20 +259,17 @@ impl Model {
     /// Focuses a pane of an environment, or opens a shell in it.
     pub(super) fn open_env(&mut self, now: Moment, client: ClientId, env: &EnvId, cmds: &mut Vec<Cmd>) {
         // A conversation's tab with the shell missing gets it back.
-        let conversations: Vec<ConversationId> = self
-            .state
-            .environments
-            .get(env)
-            .map(|e| e.conversations.iter().cloned().collect())
-            .unwrap_or_default();
+        let conversations: Vec<ConversationId> =
+            self.state.environments.get(env).map(|e| e.conversations.iter().cloned().collect()).unwrap_or_default();
         for id in &conversations {
             self.show_conversation_session(now, id, cmds);
         }
         let state = &self.state;
         let of_env = |kind: &PaneKind, live: bool| match kind {
-            PaneKind::Session(id) => state.sessions.get(id).is_some_and(|s| {
-                s.env == *env && (!live || !matches!(s.state, SessionState::Ended { .. }))
-            }),
+            PaneKind::Session(id) => state
+                .sessions
+                .get(id)
+                .is_some_and(|s| s.env == *env && (!live || !matches!(s.state, SessionState::Ended { .. }))),
             PaneKind::Feed(_) => false,
         };
         let live = self.work.panes_where(|k| of_env(k, true));
@@ -283,13 +280,15 @@ impl Model {
             self.look_at(now, client, tab, Some(pane), cmds);
             return;
         }
-        let feed = self.work.panes_where(|k| matches!(k, PaneKind::Feed(id) if conversations.contains(id)));
-        let beside = feed.first().map(|(tab, pane)| (*tab, *pane, roomier(self.frame(client).panes)));
-        let owner = feed.first().and_then(|(_, pane)| match self.work.panes.get(pane) {
-            Some(PaneKind::Feed(id)) => Some(id.clone()),
-            _ => None,
-        });
-        self.open_session(now, client, env, owner, beside, cmds);
+        // The shell of a conversation stands beside its feed, also when its tab was closed or is from before a start.
+        let newest =
+            conversations.iter().filter_map(|id| self.state.conversations.get(id)).max_by_key(|c| c.last_active);
+        let Some(id) = newest.map(|c| c.id.clone()) else {
+            return self.open_session(now, client, env, None, None, cmds);
+        };
+        self.show_feed(now, client, &id, cmds);
+        let beside = self.here(client).map(|(tab, pane)| (tab, pane, roomier(self.frame(client).panes)));
+        self.open_session(now, client, env, Some(id), beside, cmds);
     }
 
     /// The agent pane of the conversation in question.
@@ -297,7 +296,8 @@ impl Model {
         let of_tab = if self.in_nav(client) { None } else { self.tab_of(client).and_then(|t| t.conversation.clone()) };
         let of_env = || {
             let env = self.env_in_question(client)?;
-            let mut known: Vec<_> = self.state.conversations.values().filter(|c| c.env.as_ref() == Some(&env)).collect();
+            let mut known: Vec<_> =
+                self.state.conversations.values().filter(|c| c.env.as_ref() == Some(&env)).collect();
             known.sort_by_key(|c| c.last_active);
             known.last().map(|c| c.id.clone())
         };
@@ -343,5 +343,4 @@ impl Model {
         self.overlay(client, Overlay::Turns(list));
         self.scroll_turns(client);
     }
-
 }

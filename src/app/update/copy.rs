@@ -17,7 +17,12 @@ impl Model {
     pub(super) fn enter_copy(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
         let Some((_, pane)) = self.here(client) else { return };
         let Some(session) = self.session_of(pane).cloned() else {
-            return self.say(now, Level::Info, "the agent pane scrolls with j, k and PgUp, without copy mode", Some(client));
+            return self.say(
+                now,
+                Level::Info,
+                "the agent pane scrolls with j, k and PgUp, without copy mode",
+                Some(client),
+            );
         };
         let Some(screen) = self.work.screens.get(&session) else { return };
         if screen.modes().alternate_screen {
@@ -113,7 +118,8 @@ impl Model {
             offset
         };
         let place = Scrolled::at(screen, offset);
-        let selection = copying.mark.map(|(anchor, kind)| Selection { kind, anchor, head: copying.at, epoch: copying.epoch });
+        let selection =
+            copying.mark.map(|(anchor, kind)| Selection { kind, anchor, head: copying.at, epoch: copying.epoch });
         let Some(c) = self.clients.get_mut(&client) else { return };
         c.scroll.insert(session.clone(), place);
         c.marked = selection.map(|s| (copying.pane, s));
@@ -195,9 +201,11 @@ fn motion(screen: &Screen, copying: &Copying, code: KeyCode, mods: KeyModifiers)
 
 /// The line on top while copy mode shows its cursor near the bottom: as far up as keeps the cursor in sight.
 fn top_of(screen: &Screen, copying: &Copying) -> u64 {
-    copying.at.line.saturating_sub(u64::from(screen.size().rows.saturating_sub(1))).max(
-        screen.first_line().saturating_sub(screen.history_len() as u64),
-    )
+    copying
+        .at
+        .line
+        .saturating_sub(u64::from(screen.size().rows.saturating_sub(1)))
+        .max(screen.first_line().saturating_sub(screen.history_len() as u64))
 }
 
 /// The cells of a line, one text for each column.
@@ -241,7 +249,8 @@ fn kind(cell: &str) -> u8 {
 fn word(screen: &Screen, at: Pos, end: u64, forward: bool) -> Pos {
     let mut line = at.line;
     let mut cells = text_of(screen, line);
-    let starts = |cells: &[String], i: usize| kind(&cells[i]) != 0 && (i == 0 || kind(&cells[i - 1]) != kind(&cells[i]));
+    let starts =
+        |cells: &[String], i: usize| kind(&cells[i]) != 0 && (i == 0 || kind(&cells[i - 1]) != kind(&cells[i]));
     let mut from = usize::from(at.col);
     let mut fresh = false;
     loop {

@@ -4,8 +4,7 @@ use super::super::model::{Group, GroupKey, Model, PaneKind, RowKey};
 use super::super::msg::Cmd;
 use super::super::view_model::Level;
 use crate::domain::{
-    Answer, ConversationId, Effect, EnvId, Event, Moment, Notice, NoticeKind, Record, Session, SessionId,
-    SessionState,
+    Answer, ConversationId, Effect, EnvId, Event, Moment, Notice, NoticeKind, Record, Session, SessionId, SessionState,
 };
 use std::collections::BTreeMap;
 
@@ -124,12 +123,13 @@ impl Model {
             return;
         };
         // A pane of this tab whose session was the conversation's and is over takes the new one.
-        let over = |model: &Self, kind: &PaneKind| match kind {
-            PaneKind::Session(old) => model.state.sessions.get(old).is_none_or(|s| {
-                s.conversation.as_ref() == Some(id) && matches!(s.state, SessionState::Ended { .. })
-            }),
-            PaneKind::Feed(_) => false,
-        };
+        let over =
+            |model: &Self, kind: &PaneKind| match kind {
+                PaneKind::Session(old) => model.state.sessions.get(old).is_none_or(|s| {
+                    s.conversation.as_ref() == Some(id) && matches!(s.state, SessionState::Ended { .. })
+                }),
+                PaneKind::Feed(_) => false,
+            };
         let panes = self.work.tab(tab).map(|t| t.tree.panes()).unwrap_or_default();
         let old = panes.iter().copied().find(|p| self.work.panes.get(p).is_some_and(|k| over(self, k)));
         match old {

@@ -53,7 +53,8 @@ impl Model {
                 }
             }
             _ => {
-                let text = "this pane shows what the agent does · Enter shell · j/k scroll · [ ] turn · f failed · t turns";
+                let text =
+                    "this pane shows what the agent does · Enter shell · j/k scroll · [ ] turn · f failed · t turns";
                 self.say(now, Level::Info, text, Some(client));
             }
         }
@@ -87,15 +88,7 @@ impl Model {
         }
     }
 
-    fn jump(
-        &mut self,
-        now: Moment,
-        client: ClientId,
-        pane: PaneId,
-        id: &ConversationId,
-        to: Jump,
-        forward: bool,
-    ) {
+    fn jump(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &ConversationId, to: Jump, forward: bool) {
         let all = items(self, id);
         let wanted: Vec<bool> = all
             .iter()

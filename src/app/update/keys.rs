@@ -138,14 +138,7 @@ impl Model {
     }
 
     /// A key in a pane whose session is over. False if it is not.
-    fn over_key(
-        &mut self,
-        now: Moment,
-        client: ClientId,
-        pane: PaneId,
-        key: KeyPress,
-        cmds: &mut Vec<Cmd>,
-    ) -> bool {
+    fn over_key(&mut self, now: Moment, client: ClientId, pane: PaneId, key: KeyPress, cmds: &mut Vec<Cmd>) -> bool {
         let session = self.session_of(pane).and_then(|s| self.state.sessions.get(s));
         if session.is_some_and(|s| !matches!(s.state, SessionState::Ended { .. })) {
             return false;
@@ -242,7 +235,8 @@ impl Model {
 
     /// What is typed into a pane that has no program yet is not kept for later: it would run as a surprise.
     fn not_yet(&mut self, now: Moment, client: ClientId) {
-        let session = self.focused_pane(client).and_then(|p| self.session_of(p)).and_then(|s| self.state.sessions.get(s));
+        let session =
+            self.focused_pane(client).and_then(|p| self.session_of(p)).and_then(|s| self.state.sessions.get(s));
         if session.is_some_and(|s| s.state == SessionState::Opening) {
             self.say(now, Level::Info, "still opening: what is typed now is not sent", Some(client));
         }

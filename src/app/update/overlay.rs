@@ -99,7 +99,9 @@ impl Model {
             _ => return,
         };
         match &mut c.overlay {
-            Some(Overlay::Help { scroll } | Overlay::Explain { scroll, .. }) => *scroll = scroll.saturating_add_signed(by),
+            Some(Overlay::Help { scroll } | Overlay::Explain { scroll, .. }) => {
+                *scroll = scroll.saturating_add_signed(by)
+            }
             Some(Overlay::List { selected, .. }) => *selected = selected.saturating_add_signed(by),
             _ => return,
         }
@@ -124,15 +126,7 @@ impl Model {
         true
     }
 
-    fn chosen(
-        &mut self,
-        now: Moment,
-        client: ClientId,
-        of: Listed,
-        typed: &str,
-        selected: usize,
-        cmds: &mut Vec<Cmd>,
-    ) {
+    fn chosen(&mut self, now: Moment, client: ClientId, of: Listed, typed: &str, selected: usize, cmds: &mut Vec<Cmd>) {
         match of {
             Listed::Commands => {
                 if let Some((index, true)) = command_rows(self, client, typed).get(selected).copied() {
@@ -197,7 +191,9 @@ impl Model {
                 dialog.selected = if dialog.selected >= last { 0 } else { dialog.selected + 1 };
                 None
             }
-            KeyCode::Char(c) if key.mods.is_empty() => dialog.choices.iter().find(|choice| choice.key == Some(c)).cloned(),
+            KeyCode::Char(c) if key.mods.is_empty() => {
+                dialog.choices.iter().find(|choice| choice.key == Some(c)).cloned()
+            }
             _ => None,
         };
         let Some(choice) = picked else { return Some(Overlay::Dialog(dialog)) };
@@ -300,7 +296,8 @@ impl Model {
     /// What ends with a sandbox, and what survives it.
     fn at_stake(&self, env: &Environment, remove: bool) -> (Vec<String>, Vec<String>) {
         let mut lost = Vec::new();
-        let running = self.state.sessions.values().filter(|s| s.env == env.id && s.state == SessionState::Running).count();
+        let running =
+            self.state.sessions.values().filter(|s| s.env == env.id && s.state == SessionState::Running).count();
         match running {
             0 => lost.push("every process in it".to_owned()),
             1 => lost.push("1 session and every process in it".to_owned()),
@@ -328,18 +325,16 @@ impl Model {
             cmds.push(Cmd::Detach(client));
             return;
         }
-        let live = |e: &&Environment| {
-            e.origin == Origin::Managed && (e.sandbox.is_some() || e.phase == Phase::Provisioning)
-        };
+        let live =
+            |e: &&Environment| e.origin == Origin::Managed && (e.sandbox.is_some() || e.phase == Phase::Provisioning);
         let envs: Vec<&Environment> = self.state.environments.values().filter(live).collect();
         let names = |wanted: &dyn Fn(&Environment) -> bool| {
             let names: Vec<&str> = envs.iter().filter(|e| wanted(e)).map(|e| e.name.as_str()).collect();
             (!names.is_empty()).then(|| names.join(", "))
         };
         let ephemeral = |e: &Environment| e.spec.persistence == Persistence::Ephemeral;
-        let stops = |e: &Environment| {
-            !ephemeral(e) && e.spec.backend == BackendKind::Local && e.phase != Phase::Stopped
-        };
+        let stops =
+            |e: &Environment| !ephemeral(e) && e.spec.backend == BackendKind::Local && e.phase != Phase::Stopped;
         let stays = |e: &Environment| !ephemeral(e) && !stops(e);
         let (removed, stopped, kept_running) = (names(&ephemeral), names(&stops), names(&stays));
         let sessions = self.state.sessions.values().filter(|s| s.state == SessionState::Running).count();
@@ -349,7 +344,11 @@ impl Model {
         }
         let mut lost = Vec::new();
         if sessions > 0 {
-            lost.push(format!("{sessions} open session{} and what runs in {}", if sessions == 1 { "" } else { "s" }, if sessions == 1 { "it" } else { "them" }));
+            lost.push(format!(
+                "{sessions} open session{} and what runs in {}",
+                if sessions == 1 { "" } else { "s" },
+                if sessions == 1 { "it" } else { "them" }
+            ));
         }
         lost.extend(removed.map(|n| format!("ephemeral, removed: {n}")));
         lost.extend(stopped.clone().map(|n| format!("persistent local, stopped: {n}")));
@@ -381,8 +380,10 @@ impl Model {
         let rows = turn_rows(self, now, &list);
         let at = list.selected.as_ref().and_then(|s| rows.iter().position(|(k, _)| k == s)).unwrap_or(0);
         let last = rows.len().saturating_sub(1);
-        let failed = |i: &usize| matches!(&rows[*i].0, TurnKey::Mark(_, FeedMark::Call(id))
-            if self.state.calls.get(id).is_some_and(|c| c.exit_code.is_some_and(|code| code != 0)));
+        let failed = |i: &usize| {
+            matches!(&rows[*i].0, TurnKey::Mark(_, FeedMark::Call(id))
+            if self.state.calls.get(id).is_some_and(|c| c.exit_code.is_some_and(|code| code != 0)))
+        };
         let turn = |i: &usize| matches!(&rows[*i].0, TurnKey::Mark(_, FeedMark::Turn(_)));
         let mut to = at;
         if list.filtering {
@@ -502,9 +503,11 @@ pub(in crate::app) fn prompt_problem(model: &Model, of: &Prompted, text: &str) -
                 return Some(problem);
             }
             let own = model.state.environments.get(id)?;
-            let taken = model.state.environments.values().any(|e| {
-                e.id != own.id && e.name == text && e.spec.endpoint == own.spec.endpoint
-            });
+            let taken = model
+                .state
+                .environments
+                .values()
+                .any(|e| e.id != own.id && e.name == text && e.spec.endpoint == own.spec.endpoint);
             taken.then(|| format!("another environment is called {text}"))
         }
     }

@@ -76,9 +76,8 @@ impl Model {
         let (env, conversation) = (session.env.clone(), session.conversation.clone());
         // Another pane may already show the conversation's new session: this one then shows it too.
         let current = conversation.as_ref().and_then(|c| self.state.conversations.get(c)?.session.clone());
-        let running = current.filter(|id| {
-            self.state.sessions.get(id).is_some_and(|s| !matches!(s.state, SessionState::Ended { .. }))
-        });
+        let running = current
+            .filter(|id| self.state.sessions.get(id).is_some_and(|s| !matches!(s.state, SessionState::Ended { .. })));
         if let Some(running) = running {
             self.show_in(pane, running);
         } else {
@@ -103,9 +102,7 @@ impl Model {
     pub(super) fn add_beside_feed(&mut self, tab: TabId, conversation: &ConversationId, session: SessionId) {
         let Some(t) = self.work.tab(tab) else { return };
         let panes = t.tree.panes();
-        let is_feed = |p: &PaneId| {
-            matches!(self.work.panes.get(p), Some(PaneKind::Feed(id)) if id == conversation)
-        };
+        let is_feed = |p: &PaneId| matches!(self.work.panes.get(p), Some(PaneKind::Feed(id)) if id == conversation);
         let Some(beside) = panes.iter().copied().find(is_feed).or(panes.first().copied()) else { return };
         let area = self.active.map(|c| self.frame(c).panes).unwrap_or_default();
         let axis = roomier(area);

@@ -42,7 +42,11 @@ impl Model {
     fn throb(&self, now: Moment) -> Option<Moment> {
         let slow = |p: Phase| matches!(p, Phase::Provisioning | Phase::Reaping);
         let any = self.state.environments.values().any(|e| slow(e.phase))
-            || self.state.sessions.values().any(|s| s.state == SessionState::Opening && !self.work.shown(&s.id).is_empty());
+            || self
+                .state
+                .sessions
+                .values()
+                .any(|s| s.state == SessionState::Opening && !self.work.shown(&s.id).is_empty());
         any.then(|| Moment((now.0 / THROB.0 + 1) * THROB.0))
     }
 
@@ -77,7 +81,8 @@ impl Model {
         }
         let before = self.toasts.len();
         self.toasts.retain(|t| t.until > now);
-        let moving = self.countdown_tick(now).is_some() || self.throb(now).is_some() || self.running_tick(now).is_some();
+        let moving =
+            self.countdown_tick(now).is_some() || self.throb(now).is_some() || self.running_tick(now).is_some();
         if moving || before != self.toasts.len() {
             self.touch();
         }

@@ -85,7 +85,14 @@ pub fn lines_before(items: &[FeedItem<'_>], mark: Option<&FeedMark>) -> usize {
 }
 
 /// The lines in sight.
-pub fn lines(model: &Model, now: Moment, client: ClientId, pane: PaneId, id: &ConversationId, rows: u16) -> Vec<FeedLine> {
+pub fn lines(
+    model: &Model,
+    now: Moment,
+    client: ClientId,
+    pane: PaneId,
+    id: &ConversationId,
+    rows: u16,
+) -> Vec<FeedLine> {
     let all = items(model, id);
     if all.is_empty() {
         return vec![FeedLine::Remark("no turn yet: commands of the agent appear here".to_owned())];

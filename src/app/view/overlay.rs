@@ -31,11 +31,18 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                         let command = &COMMANDS[index];
                         let [after, nav, direct] = model.bindings.keys_of(command);
                         let keys: Vec<String> = after.into_iter().take(1).chain(direct.into_iter().take(1)).collect();
-                        let keys = if keys.is_empty() { nav.into_iter().take(1).map(|k| format!("NAV {k}")).collect() } else { keys };
+                        let keys = if keys.is_empty() {
+                            nav.into_iter().take(1).map(|k| format!("NAV {k}")).collect()
+                        } else {
+                            keys
+                        };
                         (format!("{}  {}", command.name, command.help), keys.join(", "), can)
                     })
                     .collect(),
-                Listed::Places => places(model, input.text()).into_iter().map(|(_, text, remark)| (text, remark, true)).collect::<Vec<_>>(),
+                Listed::Places => places(model, input.text())
+                    .into_iter()
+                    .map(|(_, text, remark)| (text, remark, true))
+                    .collect::<Vec<_>>(),
             };
             let title = if *of == Listed::Commands { "commands" } else { "go to" };
             let selected = (*selected).min(rows.len().saturating_sub(1));

@@ -86,7 +86,8 @@ pub fn sidebar(model: &Model, now: Moment, client: ClientId) -> Sidebar {
     let from = c.sidebar.scroll.min(all.len().saturating_sub(height));
     let upto = (from + height).min(all.len());
     let active = model.focused_pane(client).and_then(|p| model.env_of_pane(p));
-    let rows: Vec<SidebarRow> = all[from..upto].iter().map(|(line, _)| row(model, now, line, active.as_ref())).collect();
+    let rows: Vec<SidebarRow> =
+        all[from..upto].iter().map(|(line, _)| row(model, now, line, active.as_ref())).collect();
     let selected = all[from..upto].iter().position(|(_, key)| key.is_some() && *key == c.sidebar.selected);
     Sidebar {
         area: frame.sidebar,
@@ -116,7 +117,11 @@ fn row(model: &Model, now: Moment, line: &Line<'_>, active: Option<&EnvId>) -> S
     match line {
         Line::Group(index, folded) => {
             let key = &model.groups[*index].key;
-            SidebarRow::Group { title: key.title(), folded: *folded, trouble: model.state.down.get(&key.endpoint).cloned() }
+            SidebarRow::Group {
+                title: key.title(),
+                folded: *folded,
+                trouble: model.state.down.get(&key.endpoint).cloned(),
+            }
         }
         Line::Env(id) => match model.state.environments.get(*id) {
             Some(env) => SidebarRow::Environment(env_row(model, now, env, active == Some(*id))),
@@ -166,7 +171,8 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
     }
     let turn = env.leases.iter().find_map(|l| match &l.kind {
         LeaseKind::Turn(id) => {
-            let turns = env.conversations.iter().filter_map(|c| model.state.conversations.get(c)).flat_map(|c| &c.turns);
+            let turns =
+                env.conversations.iter().filter_map(|c| model.state.conversations.get(c)).flat_map(|c| &c.turns);
             turns.filter(|t| t.id == *id).map(|t| t.number).next()
         }
         _ => None,
@@ -177,11 +183,9 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
     match (env.leases.len(), env.deadline) {
         (1, _) if env.leases[0].kind == LeaseKind::Pin => word("pinned"),
         (n, _) if n > 0 => RowState::Held(n),
-        (_, Some(deadline)) => RowState::Countdown {
-            left_ms: deadline.since(now).0,
-            total_ms: env.spec.idle.0,
-            warned: env.warned,
-        },
+        (_, Some(deadline)) => {
+            RowState::Countdown { left_ms: deadline.since(now).0, total_ms: env.spec.idle.0, warned: env.warned }
+        }
         _ if env.origin != Origin::Managed => word("not ours"),
         _ => word("keeps running"),
     }
@@ -219,7 +223,8 @@ fn details_at(model: &Model, now: Moment, id: &EnvId) -> Vec<(String, String)> {
         add("held by", words::excerpt(&lease.detail, 60));
     }
     let last = &env.last_activity;
-    let what = if last.detail.is_empty() { words::activity(last.kind).to_owned() } else { words::excerpt(&last.detail, 40) };
+    let what =
+        if last.detail.is_empty() { words::activity(last.kind).to_owned() } else { words::excerpt(&last.detail, 40) };
     add("active", format!("{} · {what}", words::ago(now, last.at)));
     if let Some(ending) = &env.last_ending {
         add("ended", format!("{} {}", words::clock(ending.at), ending.why));

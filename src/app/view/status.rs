@@ -20,7 +20,8 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
     let nav = |action, what: &str| (b.nav_key(action), what.to_owned());
     let hints = match super::mode(model, client) {
         Mode::Pane => {
-            let feed = model.focused_pane(client).is_some_and(|p| matches!(model.work.panes.get(&p), Some(PaneKind::Feed(_))));
+            let feed =
+                model.focused_pane(client).is_some_and(|p| matches!(model.work.panes.get(&p), Some(PaneKind::Feed(_))));
             let mut out = if feed {
                 vec![own("Enter", "shell"), own("j/k", "scroll"), own("[ ]", "turn"), own("f", "failed")]
             } else {

@@ -95,7 +95,8 @@ fn conversation_row(now: Moment, conversation: &Conversation) -> TurnRow {
         Some(kind) => format!("{} ({kind})", words::excerpt(&name, 80)),
         None => words::excerpt(&name, 80),
     };
-    let state = if conversation.ended.is_some() { "ended".to_owned() } else { words::ago(now, conversation.last_active) };
+    let state =
+        if conversation.ended.is_some() { "ended".to_owned() } else { words::ago(now, conversation.last_active) };
     let turns = conversation.turns.len();
     let right = format!("{turns} turn{} · {state}", if turns == 1 { "" } else { "s" });
     TurnRow { depth: 0, status, text, right }
