@@ -7,7 +7,7 @@ use super::environment::{
 };
 use super::event::{FoundSandbox, SandboxState};
 use super::id::{EndpointId, EnvId};
-use super::idle::{GRACE, LINGER};
+use super::idle::GRACE;
 use super::lease::LeaseKind;
 use super::lifecycle::Change;
 use super::moment::{Moment, Span};
@@ -54,6 +54,10 @@ impl State {
         env.books.seen = None;
         env.warned = false;
         env.leases.retain(|lease| matches!(lease.kind, LeaseKind::Turn(_) | LeaseKind::Pin));
+        // An order goes on, but what it was to end by force is over: whoever holds it now is somebody else.
+        if let Some(end) = &mut env.books.end {
+            end.force = false;
+        }
         env.grant_grace(now);
         env.books.not_before = env.books.not_before.max(deadline.unwrap_or_default());
         if let Some(failure) = &mut env.failure {
@@ -157,7 +161,6 @@ impl State {
         if !env.change(Change::FoundStopped, now) {
             return;
         }
-        env.remove_later_if_ephemeral(now);
         let notice = Notice::new(NoticeKind::EnvStopped, format!("{} was found stopped", env.name)).env(id);
         if was == Phase::Ready || was == Phase::Reaping {
             self.sandbox_over(out, id, "stopped while no host ran");
@@ -240,14 +243,4 @@ fn spec_from_label(endpoint: &EndpointId, persistence: Persistence) -> EnvSpec {
     let local = EnvSpec::local();
     let backend = if *endpoint == local.endpoint { BackendKind::Local } else { BackendKind::Docker };
     EnvSpec { backend, endpoint: endpoint.clone(), persistence, retention: Retention::KeepRunning, ..local }
-}
-
-impl Environment {
-    /// A stopped ephemeral sandbox has no idle deadline: it is removed after its idle time.
-    pub(super) fn remove_later_if_ephemeral(&mut self, now: Moment) {
-        if self.is_ephemeral() {
-            let wait = self.idle_time().unwrap_or(LINGER);
-            self.books.end.get_or_insert(End::new(now + wait, Deed::Remove, Cause::Orphaned));
-        }
-    }
 }

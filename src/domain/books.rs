@@ -125,6 +125,9 @@ pub struct Teardown {
     pub end: End,
     /// Where the environment stood before.
     pub from: Phase,
+    /// Its ground is gone meanwhile: it is not repeated if it fails.
+    #[serde(default)]
+    pub void: bool,
 }
 
 /// Somebody who waits for an answer, or for whom nobody waits any more.

@@ -1,8 +1,8 @@
 //! Conversations: their end, and what it means for the environments that served them.
 
-use super::books::{Cause, End};
+use super::books::Cause;
 use super::effect::{Notice, NoticeKind, Record};
-use super::environment::{Environment, Phase};
+use super::environment::{Environment, Phase, Scope};
 use super::id::{ConversationId, EnvId, ReplyTo};
 use super::moment::{Moment, Span};
 use super::outbox::Outbox;
@@ -74,13 +74,23 @@ impl State {
         env.conversations.contains(id) && !env.conversations.iter().any(lives)
     }
 
+    /// Whether all that an ephemeral environment was made for is over: its turns by definition as soon as no lease is
+    /// left, otherwise its conversations. One made by hand for no conversation has no scope that could end.
+    pub(super) fn scope_is_over(&self, env: &Environment) -> bool {
+        let over = |c: &ConversationId| self.conversations.get(c).is_none_or(|c| c.ended.is_some());
+        env.is_ephemeral()
+            && env.leases.is_empty()
+            && !env.conversations.is_empty()
+            && (env.spec.scope == Scope::Turn || env.conversations.iter().all(over))
+    }
+
     fn end_by_retention(&mut self, out: &mut Outbox, id: &EnvId) {
         let now = out.now;
         let Some(env) = self.edit(out, id) else { return };
         let Some(deed) = env.conversation_deed() else { return };
         let busy = env.phase != Phase::Absent || env.is_ephemeral();
-        if busy && env.books.end.is_none() {
-            env.books.end = Some(End::new(now, deed, Cause::ConversationEnded));
+        if busy {
+            env.end_with_scope(deed, Cause::ConversationEnded, now);
         }
     }
 

@@ -118,14 +118,13 @@ impl State {
         out.announce(notice);
     }
 
-    /// A sandbox was stopped behind our back. An ephemeral one is removed after its idle time.
+    /// A sandbox was stopped behind our back.
     pub(super) fn halted(&mut self, out: &mut Outbox, id: &EnvId, why: &str) {
         let now = out.now;
         let Some(env) = self.edit(out, id) else { return };
         if !env.change(Change::Halted, now) {
             return;
         }
-        env.remove_later_if_ephemeral(now);
         let notice = Notice::new(NoticeKind::EnvStopped, format!("{} stopped: {why}", env.name)).env(id);
         self.sandbox_over(out, id, why);
         out.announce(notice);
@@ -149,7 +148,9 @@ impl State {
 impl Environment {
     /// Nothing is reaped before a minute has passed and a fresh look found nothing.
     pub(super) fn grant_grace(&mut self, now: Moment) {
-        if self.sandbox.is_none() && self.phase != Phase::Provisioning {
+        // What is being started in this very moment starts afresh.
+        let nothing_there = self.sandbox.is_none() || self.phase == Phase::Provisioning;
+        if nothing_there && !self.books.adopting {
             return;
         }
         let grace = now + GRACE;

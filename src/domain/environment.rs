@@ -249,7 +249,7 @@ pub struct Environment {
     pub warned: bool,
     /// Conversations that it serves.
     pub conversations: BTreeSet<ConversationId>,
-    /// Set while a person typed in it during the running turn (defers the end of scope `turn`).
+    /// Set while a person typed in it, or asked for more time, during the running turn (defers the end of scope `turn`).
     pub person_typed: bool,
     /// The last failure, until something succeeds.
     pub failure: Option<Failure>,

@@ -1,5 +1,6 @@
 //! The idle clock: what counts as use, and when the reaper is due.
 
+use super::books::{Cause, End};
 use super::effect::Deed;
 use super::environment::{Activity, ActivityKind, Environment, Origin, Persistence, Phase, Retention};
 use super::moment::{Moment, Span};
@@ -53,9 +54,21 @@ impl Environment {
         Some(self.deadline? - GRACE.min(self.idle_time()?.half()))
     }
 
-    /// Notes use.
+    /// Notes use. One that was to be removed because nobody held it is held or used again: after a person's use it
+    /// lives on until the idle deadline.
     pub(super) fn note(&mut self, kind: ActivityKind, detail: impl Into<String>, now: Moment) {
         self.last_activity = Activity { kind, detail: detail.into(), at: now };
+        let used = !matches!(kind, ActivityKind::Turn | ActivityKind::Adopted);
+        if used && self.phase == Phase::Ready && self.books.end.take_if(|end| end.cause == Cause::Orphaned).is_some() {
+            self.books.lingers = !matches!(kind, ActivityKind::Command | ActivityKind::Exec);
+        }
+    }
+
+    /// Its scope is over: it ends as soon as nobody holds it.
+    pub(super) fn end_with_scope(&mut self, deed: Deed, cause: Cause, now: Moment) {
+        if self.books.end.as_ref().is_none_or(|end| end.cause == Cause::Orphaned) {
+            self.books.end = Some(End::new(now, deed, cause));
+        }
     }
 
     /// Sets the deadline anew from activity, releases and holders. True when a warned deadline moved away.

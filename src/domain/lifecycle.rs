@@ -1,6 +1,6 @@
 //! The life cycle of an environment as one table, and the making and starting of its sandbox.
 
-use super::books::Need;
+use super::books::{Cause, Need};
 use super::effect::{Effect, Notice, NoticeKind};
 use super::environment::{ActivityKind, Environment, Failure, Origin, Phase};
 use super::event::FailureKind;
@@ -85,7 +85,10 @@ impl Environment {
     pub(super) fn forget_inside(&mut self) {
         self.books.seen = None;
         self.books.looks_failed = 0;
-        self.books.grace = None;
+        // What still exists, stopped, keeps the grace that it was granted.
+        if self.phase != Phase::Stopped {
+            self.books.grace = None;
+        }
         self.books.not_before = Moment::default();
     }
 }
@@ -128,7 +131,15 @@ impl State {
         env.change(Change::Made, now);
         env.sandbox = Some(sandbox);
         env.failure = None;
+        env.person_typed = false;
         env.forget_inside();
+        env.books.end.take_if(|end| end.cause == Cause::Orphaned);
+        if let Some(end) = &mut env.books.end {
+            // A grace was granted to the sandbox before.
+            end.at = end.at.min(now);
+        }
+        // Made ready for a person after its scope was over: it lives on until it is idle.
+        env.books.lingers = env.is_ephemeral() && env.leases.is_empty() && !env.conversations.is_empty();
         env.note(ActivityKind::Started, "started", now);
         let notice = Notice::new(NoticeKind::EnvReady, format!("{} is ready", env.name)).env(id);
         out.announce(notice);

@@ -64,6 +64,10 @@ impl State {
         }
         let now = out.now;
         let Some(env) = self.edit(out, id) else { return };
+        let runs = matches!(env.phase, Phase::Ready | Phase::Provisioning | Phase::Reaping);
+        if order.deed == Deed::Stop && !runs {
+            return out.reply(reply, Answer::Environment(id.clone()));
+        }
         let remove = order.deed == Deed::Remove;
         let earlier = env.books.end.take().filter(End::ordered);
         env.books.end = Some(End {
@@ -77,12 +81,11 @@ impl State {
         });
         let need = if remove { Need::Removed } else { Need::Stopped };
         self.waiters.push(Waiter { reply, env: Some(id.clone()), need });
-        if order.force {
-            let name = self.environments.get(id).map_or_else(String::new, |env| env.name.clone());
-            let message = format!("{name} was {} on request", order.deed.participle());
-            let refusal = Refusal::new(RefusalKind::Failed, message, "begin a turn, or `hermes-tui env start`");
-            self.refuse_waiting(out, id, &refusal, Need::wants_ready);
-        }
+        // Whoever waited for it to be ready waits in vain.
+        let name = self.environments.get(id).map_or_else(String::new, |env| env.name.clone());
+        let message = format!("{name} was {} on request", order.deed.participle());
+        let refusal = Refusal::new(RefusalKind::Failed, message, "begin a turn, or `hermes-tui env start`");
+        self.refuse_waiting(out, id, &refusal, Need::wants_ready);
     }
 
     fn check_end(&self, id: &EnvId, order: EndOrder) -> Result<(), Refusal> {
@@ -135,6 +138,11 @@ impl State {
         // While somebody holds it there is no deadline yet: the time is added to the earliest one there can be.
         let deadline = env.deadline.unwrap_or((now + idle).max(env.books.not_before));
         env.defer(deadline + by);
+        // More time was asked for by a person: the end of its scope gives way to its idle deadline.
+        env.person_typed |= !env.leases.is_empty();
+        if env.books.end.take_if(|end| !end.ordered()).is_some() {
+            env.books.lingers = env.is_ephemeral();
+        }
         env.note(ActivityKind::Extended, format!("extended by {}", words::span(by)), now);
         env.warned = false;
         let text = format!("{} was extended by {}", env.name, words::span(by));

@@ -1,7 +1,7 @@
 //! The one judge of what is due. The reaper acts on [`judge`]; the sidebar, `reap --dry-run` and the explanation print it.
 
 use super::books::{Cause, End, Seen};
-use super::effect::{Effect, Notice, NoticeKind};
+use super::effect::{Deed, Effect, Notice, NoticeKind};
 use super::environment::{Environment, Origin, Phase};
 use super::evidence::Evidence;
 use super::id::{EnvId, Generation};
@@ -122,9 +122,13 @@ fn judge_ready(env: &Environment, now: Moment, look: Option<&Seen>) -> Judgement
 /// A sandbox that does not run is only ever removed, by a decided end.
 fn judge_stopped(env: &Environment, now: Moment) -> Judgement {
     match &env.books.end {
-        Some(end) if env.sandbox.is_some() && (end.force || env.leases.is_empty()) => judge_end(env, end, now, None),
+        Some(end) if ends_stopped(env, end) && (end.force || env.leases.is_empty()) => judge_end(env, end, now, None),
         _ => Judgement::new(VerdictKind::AtRest, Ground::AtRest),
     }
+}
+
+fn ends_stopped(env: &Environment, end: &End) -> bool {
+    env.sandbox.is_some() && end.deed == Deed::Remove
 }
 
 fn held(env: &Environment) -> Judgement {
@@ -189,20 +193,24 @@ pub fn wakes_at(env: &Environment, access: Access) -> Option<Moment> {
 
 fn end_wakes_at(env: &Environment) -> Option<Moment> {
     let end = env.books.end.as_ref()?;
-    let acts = matches!(env.phase, Phase::Ready | Phase::Stopped | Phase::Failed) && env.sandbox.is_some();
+    let acts = match env.phase {
+        Phase::Ready => true,
+        Phase::Stopped | Phase::Failed => ends_stopped(env, end),
+        _ => false,
+    };
     let free = end.force || env.leases.is_empty();
     let grace = env.books.grace.filter(|_| !end.ordered()).unwrap_or_default();
     (acts && free && !env.books.looking).then_some(end.at.max(grace))
 }
 
 fn idle_wakes_at(env: &Environment) -> Option<Moment> {
-    if env.books.end.is_some() || env.phase != Phase::Ready {
+    // While a look is under way its answer is what changes the judgement.
+    if env.books.end.is_some() || env.phase != Phase::Ready || env.books.looking {
         return None;
     }
     let deadline = env.deadline?.max(env.books.grace.unwrap_or_default());
     match env.warns_at() {
         Some(warns_at) if !env.warned => Some(warns_at),
-        _ if env.books.looking => None,
         _ => Some(deadline),
     }
 }
@@ -268,7 +276,7 @@ impl State {
         let Some(env) = self.edit(out, id) else { return };
         env.warned = true;
         let left = words::span(env.deadline.map_or_else(Default::default, |d| d.since(now)));
-        let deed = env.idle_deed().map_or("stopped", super::effect::Deed::participle);
+        let deed = env.idle_deed().map_or("stopped", Deed::participle);
         let text = format!("{} is {deed} in {left} unless it is used", env.name);
         out.announce(Notice::new(NoticeKind::EnvWarned, text).env(id));
     }

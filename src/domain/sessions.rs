@@ -166,7 +166,6 @@ impl State {
         }
         let refusal = Refusal::new(RefusalKind::Failed, message, "`hermes-tui env show` says what is inside");
         self.finish_session(out, id, None, message);
-        self.answer_session(out, id, &Answer::Refused(refusal.clone()));
         let waits: Vec<ConversationId> = self
             .waiters
             .iter()
@@ -204,6 +203,8 @@ impl State {
         notice.conversation.clone_from(&session.conversation);
         let env = session.env.clone();
         out.announce(notice);
+        let refusal = Refusal::new(RefusalKind::Failed, why, "`hermes-tui env show` says what is inside");
+        self.answer_session(out, id, &Answer::Refused(refusal));
         self.answer_session_end(out, id);
         self.edit(out, &env);
         self.shed_sessions();
@@ -219,8 +220,6 @@ impl State {
             .collect();
         for id in over {
             self.finish_session(out, &id, None, why);
-            let refusal = Refusal::new(RefusalKind::Failed, format!("the session ended: {why}"), "open another");
-            self.answer_session(out, &id, &Answer::Refused(refusal));
         }
     }
 
@@ -239,10 +238,7 @@ impl State {
             }
             SessionState::Opening => {
                 let asked = !self.queued.contains(id);
-                self.finish_session(out, id, None, "closed before it was open");
-                let refusal =
-                    Refusal::new(RefusalKind::Failed, "the session was closed before it was open", "open another");
-                self.answer_session(out, id, &Answer::Refused(refusal));
+                self.finish_session(out, id, None, "the session was closed before it was open");
                 if asked {
                     out.send(Effect::CloseSession(id.clone()));
                 }

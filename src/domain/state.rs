@@ -1,11 +1,12 @@
 //! The whole of the core's memory, and the one way to change it.
 
-use super::books::{Shutdown, Waiter};
+use super::books::{Cause, Shutdown, Waiter};
 use super::calls::CallRequest;
 use super::effect::{Deed, Effect};
-use super::environment::Environment;
+use super::environment::{Environment, Phase, Scope};
 use super::event::Event;
 use super::id::{CallId, ConversationId, EndpointId, EnvId, ReplyTo, SessionId};
+use super::idle::LINGER;
 use super::moment::Moment;
 use super::orders::EndOrder;
 use super::outbox::Outbox;
@@ -194,12 +195,32 @@ impl State {
             // Each round takes one step of a life cycle; more than a handful would be a circle.
             for _ in 0..16 {
                 self.rearm(out, &id);
+                self.end_if_scope_is_over(out, &id);
                 let done = self.act(out, &id) || self.conclude(out, &id) || self.serve(out, &id);
                 if !done {
                     break;
                 }
             }
             self.rearm(out, &id);
+        }
+    }
+
+    /// An ephemeral environment never outlives its last holder, whoever that was; one that is stopped has no idle
+    /// deadline and is removed after its idle time.
+    fn end_if_scope_is_over(&mut self, out: &mut Outbox, id: &EnvId) {
+        let Some(env) = self.environments.get(id).filter(|env| env.is_ephemeral() && env.books.end.is_none()) else {
+            return;
+        };
+        let now = out.now;
+        let (at, cause) = match env.phase {
+            Phase::Stopped => (env.phase_since + env.idle_time().unwrap_or(LINGER), Cause::Orphaned),
+            Phase::Ready | Phase::Lost if !env.books.lingers && self.scope_is_over(env) => {
+                (now, if env.spec.scope == Scope::Turn { Cause::TurnEnded } else { Cause::ConversationEnded })
+            }
+            _ => return,
+        };
+        if let Some(env) = self.edit(out, id) {
+            env.end_with_scope(Deed::Remove, cause, at);
         }
     }
 

@@ -39,7 +39,7 @@ impl State {
             deed: end.deed,
             ordered: end.force || matches!(end.cause, Cause::TurnEnded | Cause::ConversationEnded | Cause::Shutdown),
         };
-        env.books.teardown = Some(Teardown { end, from });
+        env.books.teardown = Some(Teardown { end, from, void: false });
         out.announce(Notice::new(NoticeKind::EnvReaping, text).env(id));
         out.send(effect);
         true
@@ -85,11 +85,11 @@ impl State {
         }
         let now = out.now;
         let Some(env) = self.edit(out, id) else { return };
-        let Some(Teardown { end, from }) = env.books.teardown.take() else { return };
+        let Some(Teardown { end, from, void }) = env.books.teardown.take() else { return };
         let ran = from == Phase::Ready;
         env.change(if ran { Change::SparedRunning } else { Change::SparedStopped }, now);
         let attempts = env.failure.as_ref().map_or(0, |f| f.attempts).saturating_add(1);
-        let wait = plan_again(env, end, kind, ran, attempts, now);
+        let wait = if void { None } else { plan_again(env, end, kind, ran, attempts, now) };
         let hint = wait.map_or_else(
             || "nothing was deleted; `hermes-tui env stop|rm --force` ends it although it is in use".to_owned(),
             |wait| format!("nothing was deleted; it is decided again in {}", words::span(wait)),
@@ -177,16 +177,17 @@ impl State {
         let Some(env) = self.environments.get(id) else { return done };
         let gone = env.sandbox.is_none() && !env.books.adopting;
         let free = env.leases.is_empty();
-        let end = env.books.end.clone().filter(|end| end.force || free);
-        match end {
-            Some(end) if gone && (end.forget || env.is_ephemeral()) => self.drop_row(out, id, &end),
-            Some(end) if gone || end.deed == Deed::Stop => {
+        match env.books.end.clone() {
+            Some(end) if gone && (end.force || free) && (end.forget || env.is_ephemeral()) => {
+                self.drop_row(out, id, &end);
+            }
+            Some(end) if end.deed == Deed::Stop || gone && (end.force || free) => {
                 if let Some(env) = self.edit(out, id) {
                     env.books.end = None;
                 }
             }
             None if gone && free && self.is_spent(env) => {
-                self.drop_row(out, id, &End::new(out.now, Deed::Remove, Cause::Orphaned))
+                self.drop_row(out, id, &End::new(out.now, Deed::Remove, Cause::Orphaned));
             }
             _ => return done,
         }
@@ -194,10 +195,12 @@ impl State {
         done
     }
 
+    /// Whether an ephemeral environment that nobody holds has had its sandbox, or will not get one.
     fn is_spent(&self, env: &Environment) -> bool {
-        env.is_ephemeral()
-            && matches!(env.phase, Phase::Absent | Phase::Failed)
-            && !self.waiters.iter().any(|w| w.env.as_ref() == Some(&env.id) && w.need.wants_ready())
+        let removed = env.phase == Phase::Absent && env.generation > Generation::default();
+        let idle = matches!(env.phase, Phase::Absent | Phase::Failed)
+            && !self.waiters.iter().any(|w| w.env.as_ref() == Some(&env.id) && w.need.wants_ready());
+        env.is_ephemeral() && (removed || idle)
     }
 
     fn drop_row(&mut self, out: &mut Outbox, id: &EnvId, end: &End) {
@@ -209,6 +212,15 @@ impl State {
             out.announce(Notice::new(NoticeKind::EnvRemoved, format!("{} was {why}", env.name)).env(id));
         }
         self.forget(out, id, end.data, &why);
+    }
+}
+
+impl Environment {
+    /// Somebody begins to use it while its sandbox is being torn down for the end of its scope.
+    pub(super) fn void_teardown(&mut self) {
+        if let Some(teardown) = self.books.teardown.as_mut().filter(|teardown| !teardown.end.ordered()) {
+            teardown.void = teardown.end.cause != Cause::Idle;
+        }
     }
 }
 

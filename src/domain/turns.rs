@@ -1,6 +1,6 @@
 //! Turns: beginning and ending them, and the environment that they run in.
 
-use super::books::{Cause, End, Need, Waiter};
+use super::books::{Cause, Need, Waiter};
 use super::effect::{Deed, Notice, NoticeKind, Record};
 use super::environment::{ActivityKind, EnvSpec, Environment, Origin, Persistence, Phase, Scope};
 use super::id::{ConversationId, EnvId, ReplyTo, SessionId, TurnId};
@@ -50,6 +50,7 @@ impl State {
         if self.finish_turn(out, &conversation, TurnStatus::Interrupted, "another turn began") {
             self.clear_the_way(out, &conversation);
         }
+        self.reopen(out, &conversation);
         let env = self.place(out, &request);
         let detail = self.open_turn(out, &request, &env);
         self.join(out, &request, &env, detail);
@@ -157,6 +158,21 @@ impl State {
         id
     }
 
+    /// A conversation that goes on has not ended after all: what was to end with it is spared, if it still waits.
+    fn reopen(&mut self, out: &mut Outbox, id: &ConversationId) {
+        if self.conversations.get(id).is_none_or(|c| c.ended.is_none()) {
+            return;
+        }
+        let served = self.environments.values().filter(|env| env.conversations.contains(id));
+        let served: Vec<EnvId> = served.map(|env| env.id.clone()).collect();
+        for env in served {
+            if let Some(env) = self.edit(out, &env) {
+                env.books.end.take_if(|end| end.cause == Cause::ConversationEnded);
+                env.void_teardown();
+            }
+        }
+    }
+
     /// Writes the turn down; the words for its lease.
     fn open_turn(&mut self, out: &mut Outbox, request: &TurnRequest, env: &EnvId) -> String {
         let now = out.now;
@@ -202,8 +218,11 @@ impl State {
         env.hold(LeaseKind::Turn(request.turn.clone()), detail, now, Some(now + ttl));
         env.person_typed = false;
         env.books.lingers = false;
-        if env.books.end.as_ref().is_some_and(|end| !end.ordered()) {
-            env.books.end = None;
+        env.books.end.take_if(|end| !end.ordered());
+        env.void_teardown();
+        if let Some(end) = &mut env.books.end {
+            // The force of an order was meant for those who held it then.
+            end.force = false;
         }
     }
 
@@ -290,8 +309,8 @@ impl State {
         }
         if env.person_typed && env.phase == Phase::Ready {
             env.books.lingers = true;
-        } else if env.books.end.is_none() {
-            env.books.end = Some(End::new(now, Deed::Remove, Cause::TurnEnded));
+        } else {
+            env.end_with_scope(Deed::Remove, Cause::TurnEnded, now);
         }
     }
 }
