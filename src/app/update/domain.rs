@@ -23,17 +23,14 @@ impl Model {
             self.touch();
         }
         for effect in effects {
-            match &effect {
-                Effect::Reply { to, answer } => {
-                    if self.answered(now, *to, answer) {
-                        self.after_answer(now, answer, cmds);
-                        continue;
-                    }
-                }
-                Effect::OpenSession { session, size, .. } => {
-                    self.work.sizes.insert(session.clone(), *size);
-                }
-                _ => {}
+            if let Effect::Reply { to, answer } = &effect
+                && self.answered(now, *to, answer)
+            {
+                self.after_answer(now, answer, cmds);
+                continue;
+            }
+            if let Effect::OpenSession { session, size, .. } = &effect {
+                self.work.sizes.insert(session.clone(), *size);
             }
             let notice = if let Effect::Announce(notice) = &effect { Some(notice.clone()) } else { None };
             cmds.push(Cmd::Effect(effect));
