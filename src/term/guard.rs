@@ -16,6 +16,12 @@ pub const MAX_NOTIFICATION: usize = 512;
 /// Longest address of a hyperlink with its parameters. Bytes.
 pub const MAX_LINK: usize = 2083;
 
+/// Shortest text that is worth a piece of its own. Bytes.
+const MIN_TEXT: usize = 24;
+
+/// U+FFFD, which stands for bytes that are no character.
+const REPLACEMENT: &[u8] = "\u{fffd}".as_bytes();
+
 const BEL: u8 = 0x07;
 const CAN: u8 = 0x18;
 const SUB: u8 = 0x1a;
@@ -26,17 +32,22 @@ const ESC: u8 = 0x1b;
 pub enum Piece<'a> {
     /// Bytes for the engine.
     Bytes(&'a [u8]),
+    /// Bytes for the engine that are plain text and control characters, outside of any escape sequence: it may take a
+    /// shorter way for them. Short texts between escape sequences come as [`Piece::Bytes`].
+    Text(&'a [u8]),
     /// A request for the caller.
     Event(ScreenEvent),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 enum State {
-    /// Text and CSI sequences. A CSI sequence needs no watching: an ESC inside ends it.
+    /// Text and control characters.
     #[default]
     Ground,
     /// After an ESC that the engine has seen.
     Escape,
+    /// Inside an escape sequence that is no control string: up to a byte from here on, to `~`.
+    Sequence(u8),
     /// Inside a control string that the engine does not see: it still waits after its ESC.
     Body,
     /// After an ESC inside a control string.
@@ -71,13 +82,25 @@ impl Guard {
         let mut at = 0;
         while let Some(&byte) = bytes.get(at) {
             match self.state {
-                State::Ground => match memchr::memchr(ESC, &bytes[at..]) {
-                    None => at = bytes.len(),
-                    Some(n) => {
-                        at += n + 1;
+                State::Ground => {
+                    let text = memchr::memchr(ESC, &bytes[at..]);
+                    let end = text.map_or(bytes.len(), |n| at + n);
+                    if end - at >= MIN_TEXT {
+                        if start < at {
+                            out(Piece::Bytes(&bytes[start..at]));
+                        }
+                        match text {
+                            Some(_) => out(Piece::Text(&bytes[at..end])),
+                            None => self.pass_last(&bytes[at..], true, &mut out),
+                        }
+                        start = end;
+                    }
+                    at = end;
+                    if text.is_some() {
+                        at += 1;
                         self.state = State::Escape;
                     }
-                },
+                }
                 State::Escape => match byte {
                     b']' | b'P' | b'X' | b'^' | b'_' => {
                         if start < at {
@@ -90,10 +113,31 @@ impl Guard {
                     // The engine carries out a control character here and still waits for the rest.
                     0x00..=0x17 | 0x19 | 0x1b..=0x1f | 0x7f.. => at += 1,
                     _ => {
-                        self.state = State::Ground;
+                        self.state = match byte {
+                            b'[' => State::Sequence(0x40),
+                            b' '..=b'/' => State::Sequence(0x30),
+                            _ => State::Ground,
+                        };
                         at += 1;
                     }
                 },
+                State::Sequence(first) => {
+                    let next = memchr::memchr(ESC, &bytes[at..]);
+                    if let Some(n) = next.filter(|n| *n < MIN_TEXT) {
+                        // Wherever the sequence ends, too little follows for a piece of its own.
+                        at += n + 1;
+                        self.state = State::Escape;
+                        continue;
+                    }
+                    let ends = |b: &u8| (first..0x7f).contains(b) || matches!(*b, CAN | SUB | ESC);
+                    match bytes[at..].iter().position(ends) {
+                        None => at = bytes.len(),
+                        Some(n) => {
+                            self.state = if bytes[at + n] == ESC { State::Escape } else { State::Ground };
+                            at += n + 1;
+                        }
+                    }
+                }
                 State::Body => {
                     let end = bytes[at..]
                         .iter()
@@ -126,11 +170,22 @@ impl Guard {
                 }
             }
         }
-        let passing = matches!(self.state, State::Ground | State::Escape);
+        let passing = !matches!(self.state, State::Body | State::BodyEscape);
         if passing && start < bytes.len() {
-            let (whole, partial) = split_partial(&bytes[start..]);
-            self.partial.extend_from_slice(partial);
-            out(Piece::Bytes(whole));
+            self.pass_last(&bytes[start..], false, &mut out);
+        }
+    }
+
+    /// Passes the last piece of a feed on, but holds back the beginning of a character at its end.
+    fn pass_last(&mut self, bytes: &[u8], is_text: bool, out: &mut impl FnMut(Piece<'_>)) {
+        let (whole, partial) = split_partial(bytes);
+        self.partial.extend_from_slice(partial);
+        match split_partial(whole) {
+            // Broken off by the one held back: the parser would hold this one back in turn.
+            (clean, broken) if !partial.is_empty() && !broken.is_empty() => {
+                out(Piece::Bytes(&[clean, REPLACEMENT].concat()));
+            }
+            _ => out(if is_text { Piece::Text(whole) } else { Piece::Bytes(whole) }),
         }
     }
 
@@ -147,7 +202,11 @@ impl Guard {
                     self.partial.push(*byte);
                     rest = after;
                 }
-                Some(_) => break,
+                Some(_) => {
+                    // Broken off: one replacement character, which is what the parser makes of it in one part.
+                    self.partial.splice(.., REPLACEMENT.iter().copied());
+                    break;
+                }
                 None => return rest,
             }
         }

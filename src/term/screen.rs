@@ -116,6 +116,7 @@ struct Policy {
     reply: String,
     blocked: Blocked,
     touched: bool,
+    active_charset: emulator::CharsetIndex,
     /// Cells that got marks, hyperlinks opened and the bytes of their addresses, since [`Policy::window_start`].
     marked_cells: usize,
     links: usize,
@@ -244,7 +245,8 @@ impl Screen {
             }
             let Screen { term, parser, guard, policy, .. } = screen;
             guard.scan(bytes, |piece| match piece {
-                Piece::Bytes(bytes) => parser.advance(&mut Watched { term, policy }, bytes),
+                Piece::Text(text) if !parser.sync_timeout().pending => Watched { term, policy }.print(parser, text),
+                Piece::Bytes(bytes) | Piece::Text(bytes) => parser.advance(&mut Watched { term, policy }, bytes),
                 Piece::Event(ScreenEvent::Title(title)) => policy.set_title(title),
                 Piece::Event(event) => policy.events.push(event),
             });

@@ -66,7 +66,7 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         2 => (0u16..300, 0u16..300, prop::sample::select(b"@ABCDEFGHIJKLMPSTXZ`abdefhlmnrst".to_vec()))
             .prop_map(|(a, b, last)| format!("\x1b[{a};{b}{}", last as char).into_bytes()),
         2 => prop::collection::vec(any::<u8>(), 0..12),
-        1 => "[ -~]{1,40}".prop_map(String::into_bytes),
+        2 => "[ -~]{1,70}(\r\n)?[ -~]{0,40}".prop_map(String::into_bytes),
     ]
 }
 
@@ -101,6 +101,17 @@ proptest! {
         fed.events.retain(|event| *event != hermes_tui::term::ScreenEvent::Bell);
         events.retain(|event| *event != hermes_tui::term::ScreenEvent::Bell);
         prop_assert_eq!(fed.events, events);
+    }
+
+    #[test]
+    fn text_taken_in_runs_gives_what_single_bytes_give(output in output()) {
+        let mut whole = Screen::new(Size { rows: 6, cols: 20 }, 50);
+        whole.feed(NOW, &output);
+        let mut bytes = Screen::new(Size { rows: 6, cols: 20 }, 50);
+        for byte in &output {
+            bytes.feed(NOW, &[*byte]);
+        }
+        prop_assert_eq!(all_of(&whole), all_of(&bytes));
     }
 
     #[test]

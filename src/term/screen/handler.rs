@@ -2,11 +2,11 @@
 //! marks on a cell, hyperlinks, titles, keyboard protocols, answers to colour queries.
 
 use super::emulator::{
-    Attr, CharsetIndex, ClearMode, Column, CursorIcon, CursorShape, CursorStyle, Flags, Handler, Hyperlink,
-    KeyboardModes, KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, PrivateMode, Rgb, ScpCharPath,
-    ScpUpdateMode, StandardCharset, TabulationClearMode, TermMode,
+    Attr, CharsetIndex, ClearMode, Column, CursorIcon, CursorShape, CursorStyle, Dimensions, Flags, Handler, Hyperlink,
+    KeyboardModes, KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, PrivateMode, Processor, Rgb,
+    ScpCharPath, ScpUpdateMode, StandardCharset, TabulationClearMode, TermMode,
 };
-use super::{Emulator, Policy};
+use super::{Emulator, Policy, SyncFlag};
 use std::fmt::Write as _;
 
 /// Most combining marks, joiners and selectors on one cell. Longest cluster in use is about ten code points, and the
@@ -49,6 +49,98 @@ impl Watched<'_> {
             self.policy.marked_cells += 1;
         }
         self.term.input(c);
+    }
+}
+
+/// Shortest run of plain ASCII that is worth the short way.
+const MIN_RUN: usize = 8;
+/// Bytes handed to the parser at once between two looks for such a run.
+const PART: usize = 64;
+
+/// Bytes that are printed as they are.
+fn is_plain(byte: u8) -> bool {
+    (0x20..0x7f).contains(&byte)
+}
+
+impl Watched<'_> {
+    /// Takes in text that stands outside of escape sequences. Does what the parser and the emulator would do with it,
+    /// but writes runs of plain ASCII into the grid at once: most of what programs print is that.
+    pub(super) fn print(&mut self, parser: &mut Processor<SyncFlag>, text: &[u8]) {
+        let mut rest = text;
+        while let Some(&byte) = rest.first() {
+            let run = rest.iter().position(|b| !is_plain(*b)).unwrap_or(rest.len());
+            let taken = match byte {
+                b'\r' => {
+                    self.carriage_return();
+                    1
+                }
+                b'\n' => {
+                    self.linefeed();
+                    1
+                }
+                _ if run >= MIN_RUN => {
+                    // The parser must see the last character: `CSI b` repeats it.
+                    self.print_plain(&rest[..run - 1]);
+                    parser.advance(self, &rest[run - 1..run]);
+                    run
+                }
+                _ => {
+                    // Cut after an ASCII byte: the parser must not be left with the beginning of a character.
+                    let cut = rest.iter().skip(PART).position(u8::is_ascii);
+                    let part = cut.map_or(rest, |n| &rest[..=PART + n]);
+                    parser.advance(self, part);
+                    part.len()
+                }
+            };
+            rest = &rest[taken..];
+        }
+    }
+
+    /// Writes printable ASCII at the cursor.
+    fn print_plain(&mut self, run: &[u8]) {
+        self.policy.touched = true;
+        let cursor = &self.term.grid().cursor;
+        let plain = cursor.charsets[self.policy.active_charset] == StandardCharset::Ascii
+            && cursor.template.extra.is_none()
+            && !self.term.mode().contains(TermMode::INSERT);
+        let mut rest = run;
+        while let Some(&byte) = rest.first() {
+            // The last column is the emulator's business: wrapping depends on modes and regions.
+            let written = if plain { self.fill_row(rest) } else { 0 };
+            rest = &rest[written..];
+            if written == 0 {
+                self.term.input(char::from(byte));
+                rest = &rest[1..];
+            }
+        }
+    }
+
+    /// Writes as much of `run` as fits into the row before its last column and meets no wide character; how much.
+    fn fill_row(&mut self, run: &[u8]) -> usize {
+        let grid = self.term.grid_mut();
+        let (point, last) = (grid.cursor.point, grid.columns() - 1);
+        let room = last.saturating_sub(point.column.0).min(run.len());
+        if room == 0 || grid.cursor.input_needs_wrap {
+            return 0;
+        }
+        let (fg, bg, flags) = (grid.cursor.template.fg, grid.cursor.template.bg, grid.cursor.template.flags);
+        let cells = &mut grid[point.line][point.column..point.column + room];
+        let mut written = 0;
+        for (cell, byte) in cells.iter_mut().zip(run) {
+            if cell.flags.intersects(Flags::WIDE_CHAR | Flags::WIDE_CHAR_SPACER) {
+                break;
+            }
+            cell.c = char::from(*byte);
+            cell.fg = fg;
+            cell.bg = bg;
+            cell.flags = flags;
+            if cell.extra.is_some() {
+                cell.extra = None;
+            }
+            written += 1;
+        }
+        grid.cursor.point.column += written;
+        written
     }
 }
 
@@ -113,7 +205,6 @@ impl Handler for Watched<'_> {
         set_scrolling_region(top: usize, bottom: Option<usize>);
         set_keypad_application_mode();
         unset_keypad_application_mode();
-        set_active_charset(index: CharsetIndex);
         configure_charset(index: CharsetIndex, charset: StandardCharset);
         decaln();
         text_area_size_chars();
@@ -132,8 +223,14 @@ impl Handler for Watched<'_> {
         }
     }
 
+    fn set_active_charset(&mut self, index: CharsetIndex) {
+        self.policy.active_charset = index;
+        self.term.set_active_charset(index);
+    }
+
     fn reset_state(&mut self) {
         self.policy.touched = true;
+        self.policy.active_charset = CharsetIndex::default();
         self.policy.kitty = Default::default();
         self.policy.modify_other_keys = 0;
         self.policy.titles.clear();
