@@ -11,6 +11,18 @@ const LONGEST_LINE: usize = 4096;
 #[derive(Default)]
 pub struct Feeds {
     calls: BTreeMap<CallId, CallOutput>,
+    /// Commands in the order of their first output.
+    order: VecDeque<CallId>,
+    bytes: usize,
+}
+
+/// How much output is kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes for one command.
+    pub call: usize,
+    /// Bytes for all commands together; the oldest lose their output first.
+    pub all: usize,
 }
 
 /// Output of one command.
@@ -57,9 +69,20 @@ enum Skip {
 }
 
 impl Feeds {
-    /// Takes in output of a command; about `limit` bytes of it are kept.
-    pub fn push(&mut self, call: &CallId, stream: Stream, bytes: &[u8], limit: usize) {
-        self.calls.entry(call.clone()).or_default().push(stream, bytes, limit);
+    /// Takes in output of a command, as far as the limits let it be kept.
+    pub fn push(&mut self, call: &CallId, stream: Stream, bytes: &[u8], limits: Limits) {
+        if !self.calls.contains_key(call) {
+            self.order.push_back(call.clone());
+        }
+        let output = self.calls.entry(call.clone()).or_default();
+        let before = output.bytes();
+        output.push(stream, bytes, limits.call);
+        self.bytes = self.bytes + output.bytes() - before;
+        while self.bytes > limits.all && self.order.len() > 1 {
+            if let Some(gone) = self.order.pop_front().and_then(|oldest| self.calls.remove(&oldest)) {
+                self.bytes -= gone.bytes();
+            }
+        }
     }
 
     /// Output of a command.
@@ -71,6 +94,8 @@ impl Feeds {
     /// Forgets commands that are no longer known.
     pub fn retain(&mut self, known: impl Fn(&CallId) -> bool) {
         self.calls.retain(|id, _| known(id));
+        self.order.retain(|id| self.calls.contains_key(id));
+        self.bytes = self.calls.values().map(CallOutput::bytes).sum();
     }
 
     /// Number of commands with output.
@@ -113,6 +138,14 @@ impl CallOutput {
                 self.dropped += 1;
             }
         }
+    }
+
+    /// Memory that it takes, about.
+    fn bytes(&self) -> usize {
+        size_of::<Self>()
+            + self.head_bytes
+            + self.tail_bytes
+            + self.partial.iter().map(|p| p.bytes.len()).sum::<usize>()
     }
 
     /// Number of lines, those not kept and those without an end included.

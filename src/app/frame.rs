@@ -46,7 +46,7 @@ fn place(size: Size, width: u16, strip: bool) -> Frame {
         sidebar: Area { x: 0, y: 0, width, height: body },
         strip,
         tabs: Area { x: width, y: 0, width: size.cols.saturating_sub(width), height: body.min(1) },
-        panes: Area { x: left, y: 1, width: size.cols.saturating_sub(left), height: body.saturating_sub(1) },
+        panes: Area { x: left, y: body.min(1), width: size.cols.saturating_sub(left), height: body.saturating_sub(1) },
     }
 }
 

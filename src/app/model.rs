@@ -40,6 +40,8 @@ pub struct Model {
     pub(super) active: Option<ClientId>,
     /// The end was asked for.
     pub(super) shutting_down: bool,
+    /// What is wrong with the key bindings, for the first client.
+    pub(super) warnings: Vec<String>,
 }
 
 /// What all clients share.
@@ -132,6 +134,8 @@ pub struct Client {
     pub marked: Option<(PaneId, Selection)>,
     /// What the mouse holds.
     pub(super) drag: Option<Drag>,
+    /// When and where the mouse was pressed last, and how often in a row.
+    pub(super) clicked: Option<(Moment, u16, u16, u8)>,
     /// The terminal has the focus of its desktop.
     pub focused: bool,
     /// Something it shows changed.
@@ -278,7 +282,7 @@ impl Model {
     #[must_use]
     pub fn new(options: Options, seed: u64) -> Self {
         let (bindings, warnings) = Bindings::new(&options.keys);
-        let mut this = Self {
+        Self {
             state: State::default(),
             options,
             bindings,
@@ -291,11 +295,8 @@ impl Model {
             acted: BTreeMap::new(),
             active: None,
             shutting_down: false,
-        };
-        for text in warnings {
-            this.toast(Moment(0) + WARNING_SHOWN, Level::Warning, text, None);
+            warnings,
         }
-        this
     }
 
     /// Whether something that a client shows changed since [`Model::drawn`].
@@ -335,6 +336,12 @@ impl Model {
             Level::Error => Span::seconds(10),
         };
         self.toast(now + shown, level, text, only);
+    }
+
+    /// How many panes show a session.
+    #[must_use]
+    pub fn attached(&self, session: &SessionId) -> usize {
+        self.work.shown(session).len()
     }
 
     /// The tab that a client shows.
@@ -456,6 +463,7 @@ impl Client {
             feed: BTreeMap::new(),
             marked: None,
             drag: None,
+            clicked: None,
             focused: true,
             dirty: true,
         }

@@ -1,6 +1,6 @@
 //! What comes in to `update`, and what goes out.
 
-use crate::domain::{CallId, Effect, Event, SessionId, Size};
+use crate::domain::{CallId, Effect, EnvId, Event, SessionId, Size};
 use crossterm::event::{KeyEvent, MouseEvent};
 
 /// One attached terminal.
@@ -76,6 +76,13 @@ pub enum Msg {
         /// Got it.
         gained: bool,
     },
+    /// Show the shell of an environment, as `hermes-tui open ENV` asks for.
+    OpenEnv {
+        /// Where.
+        client: ClientId,
+        /// Which.
+        env: EnvId,
+    },
     /// A session's program printed this.
     Output {
         /// Which session.
@@ -95,7 +102,7 @@ pub enum Msg {
     /// Progress of something slow, for people.
     Progress {
         /// What it concerns.
-        env: crate::domain::EnvId,
+        env: EnvId,
         /// One line.
         text: String,
     },

@@ -280,13 +280,15 @@ impl Model {
             self.look_at(now, client, tab, Some(pane), cmds);
             return;
         }
-        let feed = self.work.panes_where(|k| matches!(k, PaneKind::Feed(id) if conversations.contains(id)));
-        let beside = feed.first().map(|(tab, pane)| (*tab, *pane, roomier(self.frame(client).panes)));
-        let owner = feed.first().and_then(|(_, pane)| match self.work.panes.get(pane) {
-            Some(PaneKind::Feed(id)) => Some(id.clone()),
-            _ => None,
-        });
-        self.open_session(now, client, env, owner, beside, cmds);
+        // The shell of a conversation stands beside its feed, also when its tab was closed or is from before a start.
+        let newest =
+            conversations.iter().filter_map(|id| self.state.conversations.get(id)).max_by_key(|c| c.last_active);
+        let Some(id) = newest.map(|c| c.id.clone()) else {
+            return self.open_session(now, client, env, None, None, cmds);
+        };
+        self.show_feed(now, client, &id, cmds);
+        let beside = self.here(client).map(|(tab, pane)| (tab, pane, roomier(self.frame(client).panes)));
+        self.open_session(now, client, env, Some(id), beside, cmds);
     }
 
     /// The agent pane of the conversation in question.

@@ -27,27 +27,23 @@ impl Model {
         let asked = self.asked.remove(&to);
         let Answer::Refused(refusal) = answer else { return true };
         match asked {
-            Some(Asked::Session(session)) => {
-                // What failed while opening stands in its pane; what was never listed has nothing to show.
-                if !self.state.sessions.contains_key(&session) {
-                    for (_, pane) in self.work.shown(&session) {
-                        self.close_pane(pane);
-                    }
-                    self.say(now, Level::Error, told(refusal), None);
+            // What failed while opening stands in its pane; what was never listed has nothing to show.
+            Some(Asked::Session(session)) if !self.state.sessions.contains_key(&session) => {
+                for (_, pane) in self.work.shown(&session) {
+                    self.close_pane(pane);
                 }
+                self.say(now, Level::Error, told(refusal), None);
             }
-            Some(Asked::Environment(client, env)) => {
-                // A failed one is listed with its reason, and was announced.
-                if !self.state.environments.contains_key(&env) {
-                    self.say(now, Level::Error, told(refusal), Some(client));
-                }
+            // A failed one is listed with its reason, and was announced.
+            Some(Asked::Environment(client, env)) if !self.state.environments.contains_key(&env) => {
+                self.say(now, Level::Error, told(refusal), Some(client));
             }
             Some(Asked::Shutdown) => {
                 self.shutting_down = false;
                 self.say(now, Level::Error, told(refusal), None);
             }
             Some(Asked::Other(client)) => self.say(now, Level::Error, told(refusal), Some(client)),
-            None => {}
+            Some(Asked::Session(_) | Asked::Environment(..)) | None => {}
         }
         true
     }

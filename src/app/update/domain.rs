@@ -23,17 +23,14 @@ impl Model {
             self.touch();
         }
         for effect in effects {
-            match &effect {
-                Effect::Reply { to, answer } => {
-                    if self.answered(now, *to, answer) {
-                        self.after_answer(now, answer, cmds);
-                        continue;
-                    }
-                }
-                Effect::OpenSession { session, size, .. } => {
-                    self.work.sizes.insert(session.clone(), *size);
-                }
-                _ => {}
+            if let Effect::Reply { to, answer } = &effect
+                && self.answered(now, *to, answer)
+            {
+                self.after_answer(now, answer, cmds);
+                continue;
+            }
+            if let Effect::OpenSession { session, size, .. } = &effect {
+                self.work.sizes.insert(session.clone(), *size);
             }
             let notice = if let Effect::Announce(notice) = &effect { Some(notice.clone()) } else { None };
             cmds.push(Cmd::Effect(effect));
@@ -113,6 +110,9 @@ impl Model {
     pub(super) fn show_conversation_session(&mut self, _now: Moment, id: &ConversationId, _cmds: &mut Vec<Cmd>) {
         let Some(session) = self.state.conversations.get(id).and_then(|c| c.session.clone()) else { return };
         let over = |s: &Session| matches!(s.state, SessionState::Ended { .. });
+        if self.work.closing.contains(&session) {
+            return;
+        }
         if self.state.sessions.get(&session).is_none_or(over) || !self.work.shown(&session).is_empty() {
             return;
         }

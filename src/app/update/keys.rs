@@ -63,7 +63,8 @@ impl Model {
         match self.focused_pane(client).map(|p| (p, self.work.panes.get(&p).cloned())) {
             Some((pane, Some(PaneKind::Feed(id)))) => self.feed_key(now, client, pane, &id, key, cmds),
             Some((pane, Some(PaneKind::Session(_)))) => {
-                if !self.over_key(now, client, pane, key, cmds) {
+                let over = self.over_key(now, client, pane, key, cmds);
+                if !over {
                     self.type_key(now, client, event, cmds);
                 }
             }

@@ -33,6 +33,9 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             m.clients.insert(client, new);
             m.made_active(client);
             m.select_first_row(client);
+            for text in std::mem::take(&mut m.warnings) {
+                m.say(now, Level::Warning, text, None);
+            }
         }
         Msg::ClientDetached(client) => {
             m.clients.remove(&client);
@@ -51,6 +54,11 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
         Msg::Mouse { client, mouse } => m.mouse(now, client, mouse, &mut cmds),
         Msg::Paste { client, text } => m.paste(now, client, &text, &mut cmds),
         Msg::Focus { client, gained } => m.desktop_focus(now, client, gained, &mut cmds),
+        Msg::OpenEnv { client, env } => {
+            if m.clients.contains_key(&client) {
+                m.open_env(now, client, &env, &mut cmds);
+            }
+        }
         Msg::Output { session, bytes } => m.output(now, &session, &bytes, &mut cmds),
         Msg::CallOutput { call, stream, bytes } => m.call_output(&call, stream, &bytes),
         Msg::Progress { env, text } => {

@@ -6,12 +6,14 @@ use super::super::layout::{PaneId, inner, within};
 use super::super::model::{Drag, Model, PaneKind, RowKey, Scrolled};
 use super::super::msg::{ClientId, Cmd};
 use super::super::view_model::{Area, Level};
-use crate::domain::{Moment, SessionId};
+use crate::domain::{Moment, SessionId, Span};
 use crate::term::{MouseTracking, Pos, Selection, SelectionKind, mouse};
 use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 
 /// Lines for one step of the wheel, as most terminals do.
 const WHEEL: i64 = 3;
+/// Presses closer than this make a double click, as most desktops have it.
+const DOUBLE: Span = Span(400);
 
 impl Model {
     /// A mouse event of a client.
@@ -102,7 +104,7 @@ impl Model {
                 return;
             }
             match button {
-                MouseButton::Left => self.begin_selection(client, pane, area, event),
+                MouseButton::Left => self.begin_selection(now, client, pane, area, event, cmds),
                 MouseButton::Middle => self.act(now, client, Action::PasteBuffer, cmds),
                 MouseButton::Right => {}
             }
@@ -173,20 +175,47 @@ impl Model {
         place.zip(screen).map_or(0, |(p, s)| p.offset(s))
     }
 
-    fn begin_selection(&mut self, client: ClientId, pane: PaneId, area: Area, event: MouseEvent) {
+    /// A press begins a selection; the second one in a row takes the word, the third the line.
+    fn begin_selection(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        pane: PaneId,
+        area: Area,
+        event: MouseEvent,
+        cmds: &mut Vec<Cmd>,
+    ) {
         let Some(session) = self.session_of(pane).cloned() else { return };
         let Some(at) = self.place_at(client, &session, area, event) else { return };
-        let Some(epoch) = self.work.screens.get(&session).map(crate::term::Screen::epoch) else { return };
-        let kind =
-            if event.modifiers.contains(KeyModifiers::ALT) { SelectionKind::Block } else { SelectionKind::Character };
+        let Some(screen) = self.work.screens.get(&session) else { return };
         let Some(c) = self.clients.get_mut(&client) else { return };
+        let count = match c.clicked {
+            Some((last, x, y, n)) if (x, y) == (event.column, event.row) && now.since(last) < DOUBLE => n % 3 + 1,
+            _ => 1,
+        };
+        c.clicked = Some((now, event.column, event.row, count));
         c.copying = None;
         c.marked = None;
-        c.drag = Some(Drag::Select(pane, Selection { kind, anchor: at, head: at, epoch }));
+        let block = event.modifiers.contains(KeyModifiers::ALT);
+        let selection = match count {
+            2 => Selection::word(screen, at),
+            3 => Selection::line(screen, at),
+            _ => {
+                let kind = if block { SelectionKind::Block } else { SelectionKind::Character };
+                c.drag = Some(Drag::Select(pane, Selection::begin(screen, kind, at)));
+                return;
+            }
+        };
+        c.marked = Some((pane, selection));
+        if self.options.copy_on_select {
+            self.copy_selection(now, client, pane, &selection, cmds);
+        }
     }
 
     fn dragged(&mut self, now: Moment, client: ClientId, event: MouseEvent, cmds: &mut Vec<Cmd>) {
-        let Some(drag) = self.clients.get(&client).and_then(|c| c.drag.clone()) else { return };
+        let Some(c) = self.clients.get_mut(&client) else { return };
+        c.clicked = None;
+        let Some(drag) = c.drag.clone() else { return };
         let area_of = |model: &Self, pane: PaneId| {
             let tab = model.tab_of(client)?;
             model.pane_areas(client, tab).into_iter().find(|(p, _)| *p == pane).map(|(_, a)| a)
@@ -198,7 +227,7 @@ impl Model {
                     self.touch();
                 }
             }
-            Drag::Select(pane, mut selection) => {
+            Drag::Select(pane, selection) => {
                 let Some(area) = area_of(self, pane) else { return };
                 let Some(session) = self.session_of(pane).cloned() else { return };
                 // Beyond the upper or lower edge the text scrolls along.
@@ -209,7 +238,8 @@ impl Model {
                     self.scroll_pane(now, client, pane, -1, cmds);
                 }
                 let Some(head) = self.place_at(client, &session, area, event) else { return };
-                selection.head = head;
+                let Some(screen) = self.work.screens.get(&session) else { return };
+                let selection = selection.extend(screen, head);
                 if let Some(c) = self.clients.get_mut(&client) {
                     c.marked = Some((pane, selection));
                     c.drag = Some(Drag::Select(pane, selection));

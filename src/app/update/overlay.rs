@@ -9,6 +9,7 @@ use super::super::view::lists::{Place, command_rows, places};
 use super::super::view::turns::turn_rows;
 use super::super::view_model::Level;
 use super::keys::plain;
+use super::sidebar::toggle;
 use crate::config::KeyPress;
 use crate::domain::{BackendKind, Environment, Moment, Origin, Persistence, Phase, Request, SessionState};
 use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
@@ -100,7 +101,7 @@ impl Model {
         };
         match &mut c.overlay {
             Some(Overlay::Help { scroll } | Overlay::Explain { scroll, .. }) => {
-                *scroll = scroll.saturating_add_signed(by)
+                *scroll = scroll.saturating_add_signed(by);
             }
             Some(Overlay::List { selected, .. }) => *selected = selected.saturating_add_signed(by),
             _ => return,
@@ -418,10 +419,8 @@ impl Model {
                 Some(KeyCode::Char('F')) => to = (0..at).rev().find(failed).unwrap_or(at),
                 Some(KeyCode::Char('/')) => list.filtering = true,
                 Some(KeyCode::Char(' ')) => {
-                    if let Some((key, _)) = rows.get(at)
-                        && !list.toggled.remove(key)
-                    {
-                        list.toggled.insert(key.clone());
+                    if let Some((key, _)) = rows.get(at) {
+                        toggle(&mut list.toggled, key.clone());
                     }
                 }
                 Some(KeyCode::Enter) => {

@@ -1,5 +1,6 @@
 //! Screens of sessions: output, answers, sizes, memory.
 
+use super::super::feed::Limits;
 use super::super::layout::PaneId;
 use super::super::model::{Model, PaneKind, Scrolled};
 use super::super::msg::{ClientId, Cmd, Stream};
@@ -101,7 +102,10 @@ impl Model {
         if !self.state.calls.contains_key(call) {
             return;
         }
-        self.work.feeds.push(call, stream, bytes, self.options.history.call_bytes);
+        let history = &self.options.history;
+        // An eighth of the memory of all histories: lines of output are shorter than lines of a screen.
+        let limits = Limits { call: history.call_bytes, all: history.memory_bytes / 8 };
+        self.work.feeds.push(call, stream, bytes, limits);
         let conversation = self.state.calls.get(call).and_then(|c| c.conversation.clone());
         let feeds = self.work.panes_where(|k| matches!(k, PaneKind::Feed(id) if Some(id) == conversation.as_ref()));
         let tabs: Vec<_> = feeds.into_iter().map(|(tab, _)| tab).collect();

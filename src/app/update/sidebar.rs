@@ -6,6 +6,7 @@ use super::super::view::sidebar::{env_details, matching};
 use crate::config::KeyPress;
 use crate::domain::Moment;
 use crossterm::event::KeyCode;
+use std::collections::BTreeSet;
 
 impl Model {
     /// Rows that can be selected by a client, in order.
@@ -80,16 +81,8 @@ impl Model {
     pub(super) fn fold(&mut self, client: ClientId) {
         let Some(c) = self.clients.get_mut(&client) else { return };
         match c.sidebar.selected.clone() {
-            Some(RowKey::Group(key)) => {
-                if !c.sidebar.folded.remove(&key) {
-                    c.sidebar.folded.insert(key);
-                }
-            }
-            Some(RowKey::Env(id)) => {
-                if !c.sidebar.details.remove(&id) {
-                    c.sidebar.details.insert(id);
-                }
-            }
+            Some(RowKey::Group(key)) => toggle(&mut c.sidebar.folded, key),
+            Some(RowKey::Env(id)) => toggle(&mut c.sidebar.details, id),
             None => {}
         }
         self.scroll_to_selected(client);
@@ -125,5 +118,12 @@ impl Model {
             }
         }
         self.scroll_to_selected(client);
+    }
+}
+
+/// Puts an item into a set, or takes it out.
+pub(super) fn toggle<T: Ord>(set: &mut BTreeSet<T>, item: T) {
+    if !set.remove(&item) {
+        set.insert(item);
     }
 }

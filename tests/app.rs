@@ -1,0 +1,28 @@
+//! The app layer: key scripts → commands and model; layout; what a client's screen shows.
+
+#[path = "app/agent.rs"]
+mod agent;
+#[path = "app/commands.rs"]
+mod commands;
+#[path = "app/config.rs"]
+mod config;
+#[path = "app/copy.rs"]
+mod copy;
+#[path = "app/dialogs.rs"]
+mod dialogs;
+#[path = "app/feed.rs"]
+mod feed;
+#[path = "app/layout.rs"]
+mod layout;
+#[path = "app/mouse.rs"]
+mod mouse;
+#[path = "app/panes.rs"]
+mod panes;
+#[path = "app/random.rs"]
+mod random;
+#[path = "app/sidebar.rs"]
+mod sidebar;
+#[path = "app/timers.rs"]
+mod timers;
+#[path = "app/world.rs"]
+mod world;

@@ -1,0 +1,231 @@
+//! A conversation's turns on the screen: its tab, its feed, its shell.
+
+use crate::world::World;
+use hermes_tui::app::view_model::{FeedLine, Mode, Overlay, PaneContent, RowState, SidebarRow};
+use hermes_tui::domain::{EnvSpec, Event, Phase, Span, TurnStatus};
+
+fn feed(world: &World) -> Vec<FeedLine> {
+    let view = world.view();
+    let found =
+        view.panes.into_iter().find_map(|p| if let PaneContent::Feed(lines) = p.content { Some(lines) } else { None });
+    found.expect("an agent pane")
+}
+
+fn shells(world: &World) -> usize {
+    world.view().panes.iter().filter(|p| matches!(p.content, PaneContent::Terminal { .. })).count()
+}
+
+#[test]
+fn a_turn_begun_elsewhere_appears_as_a_tab_with_feed_and_shell() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "make the login tests pass", EnvSpec::local());
+    let view = world.view();
+    assert_eq!(view.tabs.len(), 1);
+    assert_eq!((view.tabs[0].title.as_str(), view.tabs[0].turn), ("login", Some(1)));
+    assert_eq!(view.panes.len(), 2);
+    assert_eq!(shells(&world), 1);
+    assert!(view.welcome.is_none());
+    assert!(
+        matches!(&feed(&world)[0], FeedLine::Turn { number: 1, prompt, status: TurnStatus::Running, .. } if prompt == "make the login tests pass")
+    );
+    assert!(
+        view.sidebar
+            .rows
+            .iter()
+            .any(|r| matches!(r, SidebarRow::Environment(e) if e.state == RowState::Turn { number: 1 }))
+    );
+    assert_eq!(view.mode, Mode::Nav, "keys are not taken from where they were");
+}
+
+#[test]
+fn later_turns_find_the_same_tab_and_the_same_session() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "one", EnvSpec::local());
+    world.call("login", "ls -la", "a\nb\n", 0);
+    world.end_turn("login");
+    let session = world.model.state.conversations.values().next().unwrap().session.clone();
+    world.pass(Span::seconds(3));
+    world.begin_turn("login", "two", EnvSpec::local());
+    assert_eq!(world.view().tabs.len(), 1);
+    assert_eq!(world.model.state.conversations.values().next().unwrap().session, session);
+    assert_eq!(shells(&world), 1);
+    let lines = feed(&world);
+    let turns: Vec<u32> =
+        lines.iter().filter_map(|l| if let FeedLine::Turn { number, .. } = l { Some(*number) } else { None }).collect();
+    assert_eq!(turns, [1, 2]);
+    assert!(lines.iter().any(
+        |l| matches!(l, FeedLine::Command { command, exit_code: Some(0), took_ms: 1200, .. } if command == "ls -la")
+    ));
+    assert!(lines.contains(&FeedLine::Output { text: "b".to_owned(), error: false }));
+}
+
+#[test]
+fn nobody_is_torn_away_from_what_he_does() {
+    let mut world = World::with_shell();
+    let session = world.session();
+    world.begin_turn("login", "one", EnvSpec::local());
+    assert_eq!((world.session(), world.mode()), (session, Mode::Pane));
+    let tabs = world.view().tabs;
+    assert_eq!((tabs.len(), tabs[1].activity, tabs[1].turn), (2, true, Some(1)));
+    assert!(world.toasts().contains("tab 2"), "{}", world.toasts());
+}
+
+#[test]
+fn the_pane_says_why_its_sandbox_stopped_and_the_next_turn_brings_the_shell_back() {
+    let mut world = World::new(120, 40);
+    let spec = EnvSpec { idle: Span::seconds(5), ..EnvSpec::local() };
+    world.begin_turn("login", "one", spec.clone());
+    world.end_turn("login");
+    let env = world.env();
+    world.keys("Enter");
+    let first = world.session();
+    world.pass(Span::seconds(4));
+    assert!(world.banner().contains("any key extends"), "{}", world.banner());
+    world.typed("l");
+    world.pass(Span::seconds(3));
+    assert_eq!(world.model.state.environments[&env].phase, Phase::Ready, "the key gave it more time");
+    world.pass(Span::seconds(3));
+    assert_eq!(world.model.state.environments[&env].phase, Phase::Stopped);
+    assert!(world.banner().contains("idle"), "{}", world.banner());
+    assert_eq!(shells(&world), 1);
+    world.begin_turn("login", "two", spec);
+    assert_eq!(world.model.state.environments[&env].phase, Phase::Ready);
+    let second = world.session();
+    assert_ne!(first, second);
+    assert_eq!((shells(&world), world.view().tabs.len()), (1, 1));
+    world.typed("x");
+    assert_eq!(world.got(&second), "x");
+}
+
+#[test]
+fn enter_on_the_feed_or_on_the_row_brings_a_closed_shell_back() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "one", EnvSpec::local());
+    world.keys("Enter");
+    assert_eq!(world.mode(), Mode::Pane);
+    let session = world.session();
+    world.keys("C-b x k");
+    assert_eq!(shells(&world), 0, "kept running without a pane");
+    world.keys("Enter");
+    assert_eq!(world.session(), session, "the same session beside its feed");
+    world.keys("C-b x k C-b Esc Enter");
+    assert_eq!(world.session(), session);
+    world.keys("C-b x x");
+    assert!(!world.model.state.sessions.contains_key(&session), "ended and forgotten");
+    world.keys("Enter");
+    let new = world.session();
+    assert_ne!(new, session);
+    let conversation = world.model.state.conversations.values().next().unwrap();
+    assert_eq!(conversation.session.as_ref(), Some(&new), "it is the conversation's shell now");
+    assert_eq!(world.view().tabs.len(), 1);
+}
+
+#[test]
+fn the_feed_scrolls_and_jumps_to_turns_and_failed_commands() {
+    let mut world = World::new(120, 30);
+    for n in 0..6 {
+        world.begin_turn("login", &format!("prompt {n}"), EnvSpec::local());
+        for k in 0..5 {
+            world.call("login", &format!("cmd {n}.{k}"), "out\n", i32::from(n == 2 && k == 3));
+        }
+        world.end_turn("login");
+    }
+    world.keys("C-b a");
+    assert!(matches!(feed(&world).last(), Some(FeedLine::Output { .. })), "the end is shown");
+    world.keys("g");
+    assert!(matches!(&feed(&world)[0], FeedLine::Turn { number: 1, .. }));
+    world.keys("G [ [");
+    let lines = feed(&world);
+    assert!(lines.iter().any(|l| matches!(l, FeedLine::Turn { number: 5, selected: true, .. })), "{lines:?}");
+    world.keys("F");
+    let lines = feed(&world);
+    assert!(
+        lines.iter().any(|l| matches!(l, FeedLine::Command { command, selected: true, .. } if command == "cmd 2.3")),
+        "{lines:?}"
+    );
+    world.keys("f");
+    assert!(world.toasts().contains("no further failed command"));
+    world.keys("Esc");
+    assert!(matches!(feed(&world).last(), Some(FeedLine::Output { .. })));
+}
+
+#[test]
+fn long_output_shows_its_end_and_says_how_much_there_is() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "one", EnvSpec::local());
+    let text: String = (0..30).map(|n| format!("line {n}\n")).collect();
+    world.call("login", "seq", &text, 0);
+    let lines = feed(&world);
+    assert!(lines.contains(&FeedLine::Remark("22 lines more".to_owned())), "{lines:?}");
+    assert!(lines.contains(&FeedLine::Output { text: "line 29".to_owned(), error: false }));
+    assert!(!lines.contains(&FeedLine::Output { text: "line 21".to_owned(), error: false }));
+}
+
+#[test]
+fn the_turn_list_leads_to_a_turn_in_the_feed() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "first things", EnvSpec::local());
+    world.call("login", "make", "", 2);
+    world.call("login", "make again", "", 0);
+    world.end_turn("login");
+    world.begin_turn("login", "second things", EnvSpec::local());
+    world.end_turn("login");
+    world.keys("t");
+    let rows = |w: &World| -> Vec<(u8, String, String)> {
+        let Some(Overlay::Turns { rows, .. }) = w.overlay() else { panic!("the turn list") };
+        rows.into_iter().map(|r| (r.depth, r.text, r.right)).collect()
+    };
+    let all = rows(&world);
+    assert_eq!(all.iter().map(|r| r.0).collect::<Vec<_>>(), [0, 1, 1], "{all:?}");
+    assert!(all[1].2.contains("2 commands, 1 failed"), "{all:?}");
+    world.keys("k space");
+    assert_eq!(rows(&world).iter().map(|r| r.0).collect::<Vec<_>>(), [0, 1, 2, 2, 1]);
+    world.keys("f Enter");
+    assert_eq!(world.overlay(), None);
+    assert!(
+        feed(&world)
+            .iter()
+            .any(|l| matches!(l, FeedLine::Command { command, selected: true, .. } if command == "make"))
+    );
+    world.keys("C-b t /").typed("again").keys("Enter");
+    let found = rows(&world);
+    assert_eq!(found.len(), 1, "{found:?}");
+    world.keys("Esc");
+    assert_eq!(world.overlay(), None);
+}
+
+#[test]
+fn a_closed_agent_pane_comes_back() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "one", EnvSpec::local());
+    world.keys("C-b a x");
+    assert_eq!(world.view().panes.len(), 1, "only the shell is left");
+    world.keys("C-b a");
+    assert_eq!((world.view().panes.len(), world.view().tabs.len()), (2, 1));
+    world.focused(|p| assert!(matches!(p.content, PaneContent::Feed(_))));
+}
+
+#[test]
+fn the_exit_of_the_conversations_shell_is_no_end_of_the_tab() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "one", EnvSpec::local());
+    world.keys("Enter");
+    let session = world.session();
+    world.event(Event::SessionEnded { session, exit_code: Some(0) });
+    assert_eq!(world.view().panes.len(), 2);
+    world.keys("Enter").typed("ls");
+    assert_eq!(world.got(&world.session()), "ls");
+}
+
+#[test]
+fn enter_on_the_row_brings_a_closed_tab_back_with_feed_and_shell() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "one", EnvSpec::local());
+    world.end_turn("login");
+    world.keys("Enter C-b x x x");
+    assert!(world.view().tabs.is_empty());
+    world.keys("Enter");
+    assert_eq!((world.view().tabs.len(), world.view().panes.len(), shells(&world)), (1, 2, 1));
+    world.typed("ls");
+    assert_eq!(world.got(&world.session()), "ls");
+}

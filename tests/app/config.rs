@@ -1,0 +1,116 @@
+//! Settings: keys, values, warnings, the default file.
+
+use hermes_tui::config::{KeyPress, Options, SETTINGS, default_file, load, nearest};
+use hermes_tui::domain::{BackendKind, Retention, Span};
+use proptest::prelude::*;
+
+#[test]
+fn the_default_file_is_fresh_and_changes_nothing() {
+    let kept = include_str!("../../assets/config.default.toml");
+    assert_eq!(kept, default_file(), "write config::default_file() to assets/config.default.toml");
+    let loaded = load(kept).expect("it can be read");
+    assert_eq!(loaded.options, Options::default());
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    for setting in SETTINGS {
+        let name = setting.path.rsplit('.').next().unwrap();
+        assert!(kept.contains(&format!("# {name} = {}\n", setting.default)), "{} is missing", setting.path);
+        assert!(kept.contains(setting.help));
+    }
+}
+
+#[test]
+fn each_default_written_out_is_the_default() {
+    for setting in SETTINGS {
+        let text = match setting.path.rsplit_once('.') {
+            Some((section, name)) => format!("[{section}]\n{name} = {}\n", setting.default),
+            None => format!("{} = {}\n", setting.path, setting.default),
+        };
+        let loaded = load(&text).expect("it can be read");
+        assert!(loaded.warnings.is_empty(), "{text}: {:?}", loaded.warnings);
+        let options = Options { ascii: None, ..loaded.options };
+        assert_eq!(options, Options::default(), "{text}");
+    }
+}
+
+#[test]
+fn values_are_taken_in() {
+    let text =
+        "theme = \"light\"\n[env]\nbackend = \"docker\"\nidle = 0\nretention = \"keep_running\"\nimage = \"alpine\"\n";
+    let options = load(text).unwrap().options;
+    let spec = options.env.spec();
+    assert_eq!((spec.backend, spec.idle, spec.retention), (BackendKind::Docker, Span::ZERO, Retention::KeepRunning));
+    assert_eq!((spec.endpoint.as_str(), spec.image.as_deref()), ("docker", Some("alpine")));
+}
+
+#[test]
+fn unknown_keys_name_the_nearest() {
+    let warnings = load("them = \"dark\"\n[history]\nlinse = 5\n[nonsense]\nx = 1\n").unwrap().warnings;
+    assert_eq!(warnings.len(), 3, "{warnings:?}");
+    assert!(warnings.iter().any(|w| w == "unknown key `them`; did you mean `theme`?"), "{warnings:?}");
+    assert!(warnings.iter().any(|w| w == "unknown key `history.linse`; did you mean `history.lines`?"), "{warnings:?}");
+    assert!(warnings.iter().any(|w| w == "unknown key `nonsense`"), "{warnings:?}");
+}
+
+#[test]
+fn wrong_values_keep_the_default_and_say_what_they_must_be() {
+    let loaded =
+        load("sidebar_width = 5\nmouse = \"yes\"\n[env]\nscope = \"sesion\"\n[keys]\nleader = \"ctrl+\"\n").unwrap();
+    assert_eq!(loaded.options, Options::default());
+    let all = loaded.warnings.join("\n");
+    for part in ["from 16 to 80", "true or false", "did you mean `session`?", "is not a key"] {
+        assert!(all.contains(part), "{part}: {all}");
+    }
+}
+
+#[test]
+fn a_text_that_is_no_toml_is_an_error_with_its_place() {
+    let error = load("theme = \n").unwrap_err().to_string();
+    assert!(error.contains("line 1"), "{error}");
+}
+
+#[test]
+fn keys_are_read_in_every_usual_spelling() {
+    for (written, shown) in [
+        ("ctrl+b", "Ctrl+B"),
+        ("C-b", "Ctrl+B"),
+        ("Ctrl+B", "Ctrl+B"),
+        ("M-x", "Alt+x"),
+        ("alt+X", "Alt+X"),
+        ("%", "%"),
+        ("+", "+"),
+        ("plus", "+"),
+        ("ctrl++", "Ctrl++"),
+        ("space", "Space"),
+        ("Esc", "Esc"),
+        ("shift+tab", "Shift+Tab"),
+        ("f12", "F12"),
+        ("ctrl+alt+h", "Ctrl+Alt+h"),
+        ("ctrl+left", "Ctrl+←"),
+        ("-", "-"),
+        ("C--", "Ctrl+-"),
+        ("shift+a", "A"),
+        ("ü", "ü"),
+    ] {
+        let key: KeyPress = written.parse().unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(key.to_string(), shown, "{written}");
+    }
+    for wrong in ["", "ctrl+", "hyper+x", "f99", "enterr", "\n"] {
+        assert!(wrong.parse::<KeyPress>().is_err(), "{wrong:?}");
+    }
+}
+
+#[test]
+fn the_nearest_name_is_only_given_when_it_is_near() {
+    assert_eq!(nearest("zom", ["zoom", "split"]), Some("zoom"));
+    assert_eq!(nearest("completely-else", ["zoom", "split"]), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_text_makes_it_panic(text in "\\PC{0,200}", key in "\\PC{0,12}") {
+        let _ = load(&text);
+        let _ = key.parse::<KeyPress>();
+    }
+}

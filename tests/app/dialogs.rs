@@ -1,0 +1,224 @@
+//! Questions before anything ends, forms, names, explanations, leaving.
+
+use crate::world::World;
+use hermes_tui::app::Cmd;
+use hermes_tui::app::view_model::{Mode, Overlay};
+use hermes_tui::domain::{
+    BackendKind, EnvSpec, Event, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span, VerdictKind,
+};
+
+fn dialog(world: &World) -> (String, Vec<String>, Vec<String>, Vec<(String, String)>) {
+    match world.overlay() {
+        Some(Overlay::Dialog { title, lost, kept, choices, selected, .. }) => {
+            assert_eq!(selected, 0, "the safe choice is selected");
+            (title, lost, kept, choices)
+        }
+        other => panic!("no dialog: {other:?}"),
+    }
+}
+
+#[test]
+fn closing_a_pane_asks_while_its_program_runs() {
+    let mut world = World::with_shell();
+    let session = world.session();
+    world.keys("C-b x");
+    let (title, lost, kept, choices) = dialog(&world);
+    assert!(title.contains(&world.model.state.environments[&world.env()].name), "{title}");
+    assert!(!lost.is_empty() && !kept.is_empty());
+    assert_eq!(choices[0].0, "Esc");
+    world.keys("Enter");
+    assert_eq!(world.session(), session, "Enter takes the safe choice");
+    world.keys("C-b x x");
+    assert!(world.view().panes.is_empty());
+    assert!(!world.model.state.sessions.contains_key(&session));
+}
+
+#[test]
+fn stop_names_what_is_lost_and_what_survives() {
+    let mut world = World::with_shell();
+    let env = world.env();
+    world.keys("C-b Esc S");
+    let (_, lost, kept, _) = dialog(&world);
+    assert!(lost.iter().any(|l| l.contains("1 session")) && lost.contains(&"/tmp".to_owned()), "{lost:?}");
+    assert!(kept.iter().any(|k| k.contains("/workspace")), "{kept:?}");
+    world.keys("Esc");
+    assert_eq!(world.model.state.environments[&env].phase, Phase::Ready);
+    world.keys("S S");
+    assert_eq!(world.model.state.environments[&env].phase, Phase::Stopped);
+    world.keys("Esc");
+    assert!(world.banner().contains("r starts it again"), "{}", world.banner());
+}
+
+#[test]
+fn remove_asks_and_keeps_files_unless_told_otherwise() {
+    let mut world = World::with_shell();
+    world.keys("C-b Esc D");
+    let (title, _, _, choices) = dialog(&world);
+    assert!(title.starts_with("Remove"));
+    assert_eq!(choices.len(), 3);
+    world.keys("D");
+    assert!(world.model.state.environments.is_empty());
+    assert!(world.view().panes.len() <= 1);
+}
+
+#[test]
+fn a_stopped_one_cannot_be_stopped_again() {
+    let mut world = World::with_shell();
+    world.keys("C-b Esc S S S");
+    assert_eq!(world.overlay(), None);
+    assert!(world.toasts().contains("no running sandbox"), "{}", world.toasts());
+    world.keys("s");
+    assert_eq!(world.model.state.environments[&world.env()].phase, Phase::Ready);
+}
+
+#[test]
+fn leaving_says_what_ends_and_ends_it() {
+    let mut world = World::with_shell();
+    let id = world.model.ids.env();
+    let spec = EnvSpec { persistence: Persistence::Ephemeral, ..EnvSpec::local() };
+    world.request(Request::NewEnvironment { id, name: Some("throwaway".to_owned()), spec: Box::new(spec) });
+    world.keys("C-b d");
+    let (_, lost, kept, choices) = dialog(&world);
+    assert!(lost.iter().any(|l| l.contains("removed: throwaway")), "{lost:?}");
+    assert!(
+        lost.iter().any(|l| l.contains("stopped: ")) && lost.iter().any(|l| l.contains("1 open session")),
+        "{lost:?}"
+    );
+    assert!(kept.iter().any(|k| k.contains("files")), "{kept:?}");
+    assert_eq!(choices.len(), 3);
+    world.keys("Esc");
+    assert!(!world.exited);
+    world.keys("C-b q q");
+    assert!(world.exited);
+    let left: Vec<_> = world.model.state.environments.values().map(|e| e.phase).collect();
+    assert!(left.iter().all(|p| *p == Phase::Stopped), "{left:?}");
+}
+
+#[test]
+fn leaving_with_nothing_at_stake_does_not_ask() {
+    let mut world = World::new(80, 24);
+    world.keys("q");
+    assert!(world.exited);
+}
+
+#[test]
+fn while_it_ends_a_second_quit_leaves_at_once() {
+    let mut world = World::with_shell();
+    world.slow = true;
+    let id = world.model.ids.env();
+    world.request(Request::NewEnvironment { id, name: None, spec: Box::new(EnvSpec::local()) });
+    world.keys("C-b q q");
+    assert!(!world.exited, "it waits for what is being started");
+    world.keys("C-b q");
+    assert!(world.others.iter().any(|c| matches!(c, Cmd::Detach(_))));
+}
+
+#[test]
+fn the_form_makes_what_it_says() {
+    let mut world = World::with_shell();
+    world.keys("C-b N");
+    let fields = |w: &World| match w.overlay() {
+        Some(Overlay::Form { fields, problem, .. }) => (fields, problem),
+        other => panic!("no form: {other:?}"),
+    };
+    assert!(fields(&world).0.iter().all(|f| f.0 != "image"), "local has no images");
+    world.typed("fix-login").keys("down right");
+    assert!(fields(&world).0.iter().any(|f| f.0 == "image"));
+    world.keys("left down right");
+    assert!(fields(&world).0.iter().all(|f| f.0 != "retention"), "ephemeral has none");
+    world.keys("down down C-u").typed("60s");
+    assert!(fields(&world).1.is_some_and(|p| p.contains("60s")));
+    world.keys("Enter");
+    assert!(world.overlay().is_some(), "a problem keeps the form open");
+    world.keys("Backspace Enter");
+    assert_eq!(world.overlay(), None);
+    let env = world.model.state.environments.values().find(|e| e.name == "fix-login").expect("it was made");
+    assert_eq!(
+        (env.spec.backend, env.spec.persistence, env.spec.scope),
+        (BackendKind::Local, Persistence::Ephemeral, Scope::Session)
+    );
+    assert_eq!(env.spec.idle, Span::seconds(60));
+    world.focused(|p| assert!(p.title.starts_with("fix-login"), "{}", p.title));
+}
+
+#[test]
+fn persistent_with_scope_turn_is_refused_in_the_form() {
+    let mut world = World::new(120, 40);
+    world.keys("f down down down right right");
+    let Some(Overlay::Form { problem, .. }) = world.overlay() else { panic!("the form") };
+    assert!(problem.is_some_and(|p| p.contains("ephemeral")));
+}
+
+#[test]
+fn renaming_checks_the_name() {
+    let mut world = World::with_shell();
+    let id = world.model.ids.env();
+    world.request(Request::NewEnvironment { id, name: Some("other".to_owned()), spec: Box::new(EnvSpec::local()) });
+    let env = world.model.state.sessions[&world.session()].env.clone();
+    world.keys("C-b $ C-u").typed("a b");
+    let problem = |w: &World| {
+        if let Some(Overlay::Prompt { problem, .. }) = w.overlay() { problem } else { panic!("the prompt") }
+    };
+    assert!(problem(&world).is_some());
+    world.keys("Enter C-u").typed("other");
+    assert!(problem(&world).is_some_and(|p| p.contains("other")));
+    world.keys("C-u").typed("mine").keys("Enter");
+    assert_eq!(world.model.state.environments[&env].name, "mine");
+    world.focused(|p| assert!(p.title.starts_with("mine · "), "{}", p.title));
+}
+
+#[test]
+fn explain_shows_the_reapers_own_verdict() {
+    let mut world = World::with_shell();
+    let env = world.env();
+    world.keys("C-b e");
+    let Some(Overlay::Explain { verdict, reason, facts, .. }) = world.overlay() else { panic!("the verdict") };
+    let own = world.model.state.verdict(world.now, &env).expect("a verdict");
+    assert_eq!((verdict, &reason), (own.kind, &own.reason));
+    assert_eq!(verdict, VerdictKind::Keep);
+    assert!(facts.len() >= own.evidence.len() && !own.evidence.is_empty());
+    world.keys("Esc");
+    assert_eq!(world.mode(), Mode::Pane);
+}
+
+#[test]
+fn pick_leads_to_tabs_panes_and_environments() {
+    let mut world = World::with_shell();
+    let first = world.session();
+    world.keys("C-b % C-b c");
+    let id = world.model.ids.env();
+    world.request(Request::NewEnvironment { id, name: Some("elsewhere".to_owned()), spec: Box::new(EnvSpec::local()) });
+    world.keys("C-b w");
+    let Some(Overlay::Palette { rows, .. }) = world.overlay() else { panic!("the list") };
+    assert_eq!(rows.len(), 2 + 2 + 2, "{rows:?}");
+    world.typed("elsew").keys("Enter");
+    world.focused(|p| assert!(p.title.starts_with("elsewhere"), "{}", p.title));
+    world.keys("C-b w Enter");
+    assert!(world.view().tabs[0].current);
+    world.keys("C-b w down Enter");
+    assert_eq!(world.session(), first);
+}
+
+#[test]
+fn a_refused_request_is_told_with_its_hint() {
+    let mut world = World::with_shell();
+    let env = world.env();
+    let sandbox = world.model.state.environments[&env].sandbox.clone().unwrap();
+    let endpoint = world.model.state.environments[&env].spec.endpoint.clone();
+    world.event(Event::EndpointDown { endpoint, detail: "gone".to_owned() });
+    world.keys("C-b c");
+    assert!(world.toasts().contains("does not answer"), "{}", world.toasts());
+    let _ = (sandbox, NoticeKind::EndpointDown);
+}
+
+#[test]
+fn an_overlay_takes_pastes_and_programs_do_not() {
+    let mut world = World::with_shell();
+    world.keys("C-b :");
+    world.msg(hermes_tui::app::Msg::Paste { client: crate::world::CLIENT, text: "zoom\nrm -rf".to_owned() });
+    let Some(Overlay::Palette { input, .. }) = world.overlay() else { panic!("the palette") };
+    assert_eq!(input, "zoom");
+    let session = world.model.state.sessions.values().next().unwrap();
+    assert_eq!(session.state, SessionState::Running);
+    assert_eq!(world.got(&session.id), "");
+}

@@ -1,0 +1,206 @@
+//! Rows, countdowns, folding, filtering, details; and a thousand environments.
+
+use crate::world::World;
+use hermes_tui::app::view_model::{Mode, RowState, SidebarRow};
+use hermes_tui::domain::{EndpointId, EnvSpec, Event, Persistence, Request, Scope, Span};
+
+fn named(world: &mut World, name: &str, spec: EnvSpec) {
+    let id = world.model.ids.env();
+    world.request(Request::NewEnvironment { id, name: Some(name.to_owned()), spec: Box::new(spec) });
+}
+
+fn state(world: &World, name: &str) -> RowState {
+    let rows = world.sidebar().rows;
+    let found = rows.into_iter().find_map(|r| match r {
+        SidebarRow::Environment(e) if e.name == name => Some(e.state),
+        _ => None,
+    });
+    found.expect("its row")
+}
+
+fn group(world: &World, at: usize) -> (String, bool, Option<String>) {
+    match world.sidebar().rows.into_iter().nth(at) {
+        Some(SidebarRow::Group { title, folded, trouble }) => (title, folded, trouble),
+        other => panic!("no group: {other:?}"),
+    }
+}
+
+#[test]
+fn rows_stand_by_group_and_name_with_badges() {
+    let mut world = World::new(120, 40);
+    named(&mut world, "zeta", EnvSpec::local());
+    named(
+        &mut world,
+        "alpha",
+        EnvSpec { persistence: Persistence::Ephemeral, scope: Scope::Session, ..EnvSpec::local() },
+    );
+    assert_eq!(group(&world, 0).0, "managed · local");
+    assert_eq!(world.names(), ["alpha", "zeta"]);
+    let rows = world.sidebar().rows;
+    let badge = |i: usize| if let SidebarRow::Environment(e) = &rows[i] { e.persistent } else { panic!() };
+    assert_eq!((badge(1), badge(2)), (Some(false), Some(true)));
+}
+
+#[test]
+fn a_countdown_runs_warns_and_ends() {
+    let mut world = World::new(120, 40);
+    named(&mut world, "scratch", EnvSpec { idle: Span::seconds(100), ..EnvSpec::local() });
+    assert_eq!(state(&world, "scratch"), RowState::Countdown { left_ms: 100_000, total_ms: 100_000, warned: false });
+    world.pass(Span::seconds(49));
+    assert_eq!(state(&world, "scratch"), RowState::Countdown { left_ms: 51_000, total_ms: 100_000, warned: false });
+    world.pass(Span::seconds(10));
+    assert_eq!(state(&world, "scratch"), RowState::Countdown { left_ms: 41_000, total_ms: 100_000, warned: true });
+    assert!(world.view().status.facts.contains(&"next reap 0:41".to_owned()), "{:?}", world.view().status.facts);
+    world.pass(Span::seconds(42));
+    assert_eq!(state(&world, "scratch"), RowState::Word("stopped".to_owned()));
+    assert!(world.toasts().contains("scratch"), "{}", world.toasts());
+}
+
+#[test]
+fn pin_extend_and_idle_never() {
+    let mut world = World::new(120, 40);
+    named(&mut world, "a", EnvSpec::local());
+    named(&mut world, "b", EnvSpec { idle: Span::ZERO, ..EnvSpec::local() });
+    assert_eq!(state(&world, "b"), RowState::Word("keeps running".to_owned()));
+    world.keys("g j P");
+    assert_eq!(state(&world, "a"), RowState::Word("pinned".to_owned()));
+    world.keys("P");
+    assert!(matches!(state(&world, "a"), RowState::Countdown { .. }));
+    world.keys("+");
+    assert!(matches!(state(&world, "a"), RowState::Countdown { left_ms: 600_000, .. }), "{:?}", state(&world, "a"));
+}
+
+#[test]
+fn an_unreachable_endpoint_is_shown_and_freezes() {
+    let mut world = World::new(120, 40);
+    named(&mut world, "a", EnvSpec::local());
+    world.event(Event::EndpointDown { endpoint: EndpointId::new("local"), detail: "does not answer".to_owned() });
+    assert_eq!(group(&world, 0).2.as_deref(), Some("does not answer"));
+    assert_eq!(state(&world, "a"), RowState::Word("frozen".to_owned()));
+    assert_eq!(world.view().status.troubles.len(), 1);
+}
+
+#[test]
+fn nav_moves_folds_and_opens() {
+    let mut world = World::new(120, 40);
+    for name in ["a", "b", "c"] {
+        named(&mut world, name, EnvSpec::local());
+    }
+    let selected = |w: &World| {
+        let s = w.sidebar();
+        s.selected.map(|i| match &s.rows[i] {
+            SidebarRow::Environment(e) => e.name.clone(),
+            SidebarRow::Group { title, .. } => title.clone(),
+            SidebarRow::Detail { .. } => panic!("a detail is never selected"),
+        })
+    };
+    assert_eq!(selected(&world).as_deref(), Some("a"));
+    world.keys("j j j");
+    assert_eq!(selected(&world).as_deref(), Some("c"));
+    world.keys("g");
+    assert_eq!(selected(&world).as_deref(), Some("managed · local"));
+    world.keys("space");
+    assert_eq!((world.names().len(), group(&world, 0).1), (0, true));
+    world.keys("Enter");
+    assert_eq!(world.names().len(), 3, "Enter on a group opens it too");
+    world.keys("G Enter");
+    assert_eq!(world.mode(), Mode::Pane);
+    world.focused(|p| assert!(p.title.starts_with("c · "), "{}", p.title));
+    let session = world.session();
+    world.keys("C-b Esc Enter");
+    assert_eq!(world.session(), session, "the pane it has, not another one");
+    world.keys("C-b Esc c");
+    assert_ne!(world.session(), session, "another shell on purpose");
+}
+
+#[test]
+fn details_stand_below_their_row() {
+    let mut world = World::new(120, 40);
+    named(&mut world, "a", EnvSpec::local());
+    world.keys("space");
+    let rows = world.sidebar().rows;
+    let value = |label: &str| {
+        rows.iter().find_map(|r| match r {
+            SidebarRow::Detail { label: l, value } if l == label => Some(value.clone()),
+            _ => None,
+        })
+    };
+    assert_eq!(value("network").as_deref(), Some("none"));
+    assert_eq!(value("survives").as_deref(), Some("home, /workspace"));
+    assert_eq!(value("sandbox").as_deref(), Some("sandbox-1 · generation 1"));
+    assert!(value("active").is_some_and(|v| v.contains("just now")));
+    world.keys("space");
+    assert_eq!(world.sidebar().rows.len(), 2);
+}
+
+#[test]
+fn the_filter_is_fuzzy_counts_and_opens_the_best() {
+    let mut world = World::new(120, 40);
+    for name in ["fix-login", "research", "scratch", "login-page"] {
+        named(&mut world, name, EnvSpec::local());
+    }
+    world.keys("/").typed("fxlg");
+    assert_eq!(world.names(), ["fix-login"]);
+    assert_eq!(world.sidebar().filter, Some(("fxlg".to_owned(), 1)));
+    world.keys("Enter");
+    world.focused(|p| assert!(p.title.starts_with("fix-login"), "{}", p.title));
+    assert_eq!(world.sidebar().filter, None);
+    world.keys("C-b Esc /").typed("zzz");
+    assert!(world.names().is_empty());
+    world.keys("Esc");
+    assert_eq!(world.names().len(), 4);
+}
+
+#[test]
+fn below_80_columns_it_is_a_strip_that_widens_while_it_has_the_keys() {
+    let mut world = World::new(60, 20);
+    assert!(world.sidebar().strip);
+    world.keys("n");
+    let pane = world.focused(|p| p.area);
+    assert!(world.sidebar().strip && world.sidebar().area.width <= 5);
+    world.keys("C-b Esc");
+    let view = world.view();
+    assert!(!view.sidebar.strip && view.sidebar.area.width >= 20);
+    for p in &view.panes {
+        assert!(p.area.x + 1 >= view.sidebar.area.width, "{:?}", p.area);
+    }
+    assert_eq!(world.resizes, 0, "programs are not resized by it");
+    world.keys("Esc");
+    assert_eq!(world.focused(|p| p.area), pane);
+    world.keys("C-b s");
+    assert_eq!(world.sidebar().area.width, 0);
+    assert_eq!(world.focused(|p| p.area.width), 60);
+    world.keys("C-b s");
+    assert_eq!(world.focused(|p| p.area), pane);
+}
+
+#[test]
+fn at_40_by_12_everything_has_its_room() {
+    let mut world = World::new(40, 12);
+    assert!(world.view().welcome.is_some());
+    world.keys("n");
+    let view = world.view();
+    assert!(view.panes[0].inner.width >= 30 && view.panes[0].inner.height >= 8, "{:?}", view.panes[0].inner);
+    world.keys("C-b % C-b \"");
+    assert_eq!(world.view().panes.len(), 3);
+    world.keys("C-b Esc");
+    assert_eq!(world.sidebar().area.width, 40);
+}
+
+#[test]
+fn of_a_thousand_environments_only_the_rows_in_sight_are_made() {
+    let mut world = World::new(120, 40);
+    for n in 0..1000 {
+        named(&mut world, &format!("env-{n:04}"), EnvSpec::local());
+    }
+    let height = usize::from(world.sidebar().area.height) - 2;
+    assert_eq!(world.sidebar().rows.len(), height);
+    assert_eq!(world.sidebar().hidden, (0, 1001 - height));
+    world.keys("G");
+    let sidebar = world.sidebar();
+    assert_eq!(sidebar.selected, Some(height - 1));
+    assert_eq!(sidebar.hidden, (1001 - height, 0));
+    assert_eq!(world.names().last().map(String::as_str), Some("env-0999"));
+    world.keys("g");
+    assert_eq!(world.sidebar().hidden.0, 0);
+}

@@ -1,0 +1,122 @@
+//! The model wakes only for what changes by time alone, and draws only on change.
+
+use crate::world::{CLIENT, World};
+use hermes_tui::app::Msg;
+use hermes_tui::config::load;
+use hermes_tui::domain::{EnvSpec, Moment, Request, Span};
+
+fn quiet(world: &mut World) {
+    world.pass(Span::seconds(12));
+    world.model.drawn(CLIENT);
+}
+
+#[test]
+fn without_anything_to_count_there_is_no_timer() {
+    let mut world = World::new(120, 40);
+    let id = world.model.ids.env();
+    let spec = Box::new(EnvSpec { idle: Span::ZERO, ..EnvSpec::local() });
+    world.request(Request::NewEnvironment { id, name: None, spec });
+    for _ in 0..10 {
+        world.keys("C-b c").keys("C-b Esc Enter");
+    }
+    quiet(&mut world);
+    assert_eq!(world.model.next_timer(world.now), None);
+    assert!(!world.model.dirty(CLIENT));
+}
+
+#[test]
+fn a_countdown_ticks_once_a_second_on_the_second() {
+    let mut world = World::with_shell();
+    quiet(&mut world);
+    world.now = Moment(world.now.0 + 300);
+    let next = world.model.next_timer(world.now).expect("a tick");
+    assert_eq!((next.0 % 1000, next.since(world.now).0 <= 1000), (0, true));
+    world.now = next;
+    world.msg(Msg::Timer);
+    assert!(world.model.dirty(CLIENT));
+}
+
+#[test]
+fn a_distant_deadline_ticks_once_a_minute() {
+    let mut world = World::new(120, 40);
+    let id = world.model.ids.env();
+    let spec = Box::new(EnvSpec { idle: Span::hours(5), ..EnvSpec::local() });
+    world.request(Request::NewEnvironment { id, name: None, spec });
+    quiet(&mut world);
+    let next = world.model.next_timer(world.now).expect("a tick");
+    assert_eq!(next.0 % 60_000, 0);
+}
+
+#[test]
+fn toasts_go_by_themselves() {
+    let mut world = World::with_shell();
+    world.keys("C-b @");
+    assert!(!world.toasts().is_empty());
+    world.pass(Span::seconds(11));
+    assert!(world.toasts().is_empty());
+}
+
+#[test]
+fn slow_things_have_a_throbber_until_they_are_done() {
+    let mut world = World::new(120, 40);
+    world.slow = true;
+    world.keys("n");
+    let next = world.model.next_timer(world.now).expect("a step");
+    assert!(next.since(world.now) <= Span(250));
+    world.let_go();
+    quiet(&mut world);
+    assert!(world.model.next_timer(world.now).is_some_and(|t| t.0 % 1000 == 0), "only the countdown is left");
+}
+
+#[test]
+fn a_synchronised_update_that_never_ends_is_shown_in_time() {
+    let mut world = World::with_shell();
+    let session = world.session();
+    quiet(&mut world);
+    world.output(&session, "\x1b[?2026hhidden");
+    let text = |w: &World| w.model.work.screens[&session].text();
+    assert!(!text(&world).contains("hidden"));
+    let next = world.model.next_timer(world.now).expect("its deadline");
+    assert!(next.since(world.now) < Span::seconds(1));
+    world.now = next;
+    world.msg(Msg::Timer);
+    assert!(text(&world).contains("hidden"));
+}
+
+#[test]
+fn output_in_a_tab_nobody_looks_at_draws_once_for_its_mark() {
+    let mut world = World::with_shell();
+    let first = world.session();
+    world.keys("C-b c");
+    quiet(&mut world);
+    world.output(&first, "a\r\n");
+    assert!(world.model.dirty(CLIENT), "the mark in the tab bar");
+    world.model.drawn(CLIENT);
+    world.output(&first, "b\r\n");
+    assert!(!world.model.dirty(CLIENT));
+    let shown = world.session();
+    world.output(&shown, "c");
+    assert!(world.model.dirty(CLIENT));
+}
+
+#[test]
+fn histories_stay_under_their_cap_and_hidden_ones_give_first() {
+    let options = load("[history]\nmemory_mib = 16\nlines = 100000\n").unwrap().options;
+    let mut world = World::with(options, 120, 40);
+    world.keys("n");
+    let hidden = world.session();
+    world.keys("C-b c");
+    let shown = world.session();
+    let chunk: String = (0..2000).map(|n| format!("line {n}\r\n")).collect();
+    for _ in 0..3 {
+        world.output(&hidden, &chunk);
+        world.output(&shown, &chunk);
+    }
+    for _ in 0..4 {
+        world.output(&shown, &chunk);
+    }
+    let total: usize = world.model.work.screens.values().map(hermes_tui::term::Screen::memory_bytes).sum();
+    assert!(total <= 16 << 20, "{total}");
+    let lines = |id| world.model.work.screens[id].history_len();
+    assert!(lines(&hidden) < lines(&shown), "{} {}", lines(&hidden), lines(&shown));
+}
