@@ -3,7 +3,7 @@
 
 use crate::backend::SandboxInfo;
 use crate::domain::{
-    BackendKind, Call, CallId, Conversation, EndpointId, EnvId, Environment, LeaseKind, Moment, Notice, Origin,
+    BackendKind, Call, CallId, Conversation, EndpointId, EnvId, Environment, Holder, Moment, Notice, Origin,
     Persistence, Phase, Session, SessionId, SessionState, Span, State, Turn, Verdict,
 };
 use crate::runtime::redact::redact;
@@ -136,19 +136,10 @@ fn clean(text: &str, env: Option<&Environment>) -> String {
 /// An environment as `env list` shows it.
 #[must_use]
 pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExtra) -> Value {
-    let holders: Vec<Value> = env
-        .leases
-        .iter()
-        .map(|lease| {
-            let kind = match lease.kind {
-                LeaseKind::Turn(_) => "turn",
-                LeaseKind::Call(_) => "call",
-                LeaseKind::Pin => "pin",
-                LeaseKind::Process => "process",
-            };
-            json!({"kind": kind, "detail": clean(&lease.detail, Some(env)), "since": time(lease.since)})
-        })
-        .collect();
+    let holder = |holder: Holder| {
+        json!({"kind": holder.kind, "detail": clean(&holder.detail, Some(env)), "since": time(holder.since)})
+    };
+    let holders: Vec<Value> = env.holders().into_iter().map(holder).collect();
     let sessions: Vec<&SessionId> = state.sessions.values().filter(|s| s.env == env.id).map(|s| &s.id).collect();
     let cwd = extra.cwd.clone().or_else(|| {
         state.calls.values().filter(|call| call.env == env.id).max_by_key(|call| call.began).and_then(|c| c.cwd.clone())
@@ -363,7 +354,7 @@ pub fn status(state: &State, now: Moment, extras: &Extras) -> Value {
             "total": state.environments.len(),
             "ready": count(Phase::Ready),
             "stopped": count(Phase::Stopped),
-            "held": state.environments.values().filter(|env| !env.leases.is_empty()).count(),
+            "held": state.environments.values().filter(|env| !env.holders().is_empty()).count(),
             "managed": state.environments.values().filter(|env| env.origin == Origin::Managed).count(),
         },
         "sessions": running,
