@@ -80,7 +80,7 @@ fn all_of(screen: &Screen) -> impl PartialEq + std::fmt::Debug + use<> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: std::env::var("HTUI_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(300), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: std::env::var("HTUI_CASES").ok().and_then(|n| n.parse().ok()).unwrap_or(400), failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn it_does_not_matter_where_output_is_cut(output in output(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
@@ -139,7 +139,7 @@ proptest! {
                 prop_assert!(cursor.row < rows && cursor.col < cols);
             }
             let _ = selection.text(&screen);
-            Search::new(&screen, "t", Pos::default());
+            let _ = Search::new(&screen, "t", Pos::default());
             for line in screen.lines() {
                 let _ = Selection::word(&screen, Pos { line, col: cols / 2 }).text(&screen);
             }
