@@ -40,6 +40,8 @@ use std::time::Duration;
 const SYNC_TIMEOUT: Span = Span(150);
 /// Most bytes answered to one feed: a program that asks without reading must not fill our memory.
 const MAX_REPLY: usize = 16 * 1024;
+/// Most events of one feed; a program that sends more is not taken at its word.
+const MAX_EVENTS: usize = 1024;
 /// Largest screen. A cell takes 24 bytes, and sizes come from outside.
 const MAX_SIZE: Size = Size { rows: 1000, cols: 2000 };
 
@@ -128,7 +130,12 @@ impl Policy {
     fn set_title(&mut self, title: String) {
         if title != self.title {
             self.title.clone_from(&title);
-            self.events.push(ScreenEvent::Title(title));
+            // Only the last of several in a row is news.
+            if let Some(ScreenEvent::Title(last)) = self.events.last_mut() {
+                *last = title;
+            } else {
+                self.events.push(ScreenEvent::Title(title));
+            }
         }
     }
 
@@ -288,6 +295,7 @@ impl Screen {
             reply.clear();
         }
         let mut events = std::mem::take(&mut self.policy.events);
+        events.truncate(MAX_EVENTS);
         if std::mem::take(&mut told.bell) {
             events.push(ScreenEvent::Bell);
         }
