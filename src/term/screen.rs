@@ -1,6 +1,6 @@
 //! One emulated screen with its history. The only file (with its submodules) that knows the emulator.
 //!
-//! Bytes pass the [`Guard`], the parser, then [`handler`] into the grid. A panic in there is contained: it ends this
+//! Bytes pass the [`Guard`], the parser, then `handler` into the grid. A panic in there is contained: it ends this
 //! screen, not the process.
 
 mod cells;
@@ -103,7 +103,7 @@ impl Timeout for SyncFlag {
     }
 }
 
-/// What we keep beside the emulator; see [`handler`].
+/// What we keep beside the emulator; see `handler`.
 #[derive(Default)]
 struct Policy {
     kitty: KittyStacks,

@@ -172,7 +172,7 @@ impl Screen {
         self.term.history_size()
     }
 
-    /// Number of the line in row 0 of the live screen, see [`super::Pos`].
+    /// Number of the line in row 0 of the live screen, see [`crate::term::Pos`].
     #[must_use]
     pub fn first_line(&self) -> u64 {
         self.first_line
