@@ -139,11 +139,15 @@ fn future(env: &Value) -> (String, Style) {
             message if message.is_empty() => (text(&env["last_ending"], "why"), Style::Dim),
             message => (message, Style::Red),
         },
-        ([one], _) => {
-            (format!("held: {} {}", text(one, "kind"), text(one, "detail")).trim_end().to_owned(), Style::Cyan)
-        }
+        ([one], _) => (format!("held: {}", holder(one)), Style::Cyan),
         (many, _) => (format!("held by {}", many.len()), Style::Cyan),
     }
+}
+
+/// Kind and detail of a holder; a detail that names the kind itself stands alone.
+fn holder(holder: &Value) -> String {
+    let (kind, detail) = (text(holder, "kind"), text(holder, "detail"));
+    if detail.starts_with(&kind) { detail } else { format!("{kind} {detail}").trim_end().to_owned() }
 }
 
 fn phase_style(phase: &str) -> Style {
@@ -250,12 +254,7 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
         ("variables", join(&env["variables"], &word)),
         ("idle time", format!("{idle}{}", until(env).replace(':', ","))),
         ("last activity", activity),
-        (
-            "held by",
-            join(&env["holders"], &|h| {
-                format!("{} {}, for {}", text(h, "kind"), text(h, "detail"), ago(&h["since"]).replace(" ago", ""))
-            }),
-        ),
+        ("held by", join(&env["holders"], &|h| format!("{}, for {}", holder(h), ago(&h["since"]).replace(" ago", "")))),
         ("conversations", join(&env["conversations"], &word)),
         ("sessions", join(&env["sessions"], &word)),
         ("differs", join(&env["drift"], &word)),

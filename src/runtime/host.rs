@@ -60,6 +60,8 @@ pub struct Host {
     close_when_open: BTreeSet<SessionId>,
     unsaved: BTreeSet<Record>,
     settle: Vec<oneshot::Sender<Settled>>,
+    /// When the model asked to be woken. Kept, because asked again at that moment it names the next one.
+    timer: Option<Moment>,
     ending: Option<Moment>,
     exit: bool,
     report: Vec<String>,
@@ -93,6 +95,7 @@ impl Host {
             close_when_open: BTreeSet::new(),
             unsaved: BTreeSet::new(),
             settle: Vec::new(),
+            timer: None,
             ending: None,
             exit: false,
             report: Vec::new(),
@@ -124,8 +127,8 @@ impl Host {
             self.finish_step();
             let now = self.clock.now();
             let frame = self.clients.values().filter_map(|c| c.next_frame(FRAME)).min();
-            let wake =
-                [self.model.state.next_deadline(), self.model.next_timer(now), self.ending].into_iter().flatten().min();
+            self.timer = [self.timer, self.model.next_timer(now)].into_iter().flatten().min();
+            let wake = [self.model.state.next_deadline(), self.timer, self.ending].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 Some(inbound) = self.outbox.first.recv() => self.take(inbound),
@@ -198,7 +201,8 @@ impl Host {
         if self.model.state.next_deadline().is_some_and(|at| at <= now) {
             self.update(Msg::Domain(Event::DeadlineReached));
         }
-        if self.model.next_timer(now).is_some_and(|at| at <= now) {
+        if self.timer.is_some_and(|at| at <= now) {
+            self.timer = None;
             self.update(Msg::Timer);
         }
     }
