@@ -2,9 +2,11 @@
 //! what there was.
 
 use crate::common::{EXE, PATIENCE, Process, Profile, Tmux, text, wait_for, wait_until_gone};
+use nix::poll::{PollFd, PollFlags};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::io::{Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -143,6 +145,7 @@ fn a_closed_terminal_ends_everything() {
 struct Bare {
     child: std::process::Child,
     master: std::fs::File,
+    slave: OwnedFd,
 }
 
 impl Bare {
@@ -150,7 +153,7 @@ impl Bare {
         let pty = nix::pty::openpty(None, None).expect("a terminal");
         let slave = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
         let child = profile.command(&[]).stdin(slave()).stdout(slave()).stderr(Stdio::null()).spawn().expect("it runs");
-        Self { child, master: pty.master.into() }
+        Self { child, master: pty.master.into(), slave: pty.slave }
     }
 
     /// Reads until the program said `wanted`.
@@ -175,7 +178,7 @@ fn a_terminal_that_fails_ends_everything() {
     bare.master.write_all(b"n").expect("written");
     bare.read_until("agent@");
     let all = Process::tree(i32::try_from(bare.child.id()).unwrap());
-    let Bare { mut child, master } = bare;
+    let Bare { mut child, master, .. } = bare;
     drop(master);
     Bare::wait(&mut child);
     wait_until_gone("every process", &all);
@@ -191,23 +194,15 @@ fn a_terminal_that_takes_nothing_does_not_hold_up_the_end() {
     // Nobody reads from here on: the program's writes block as soon as the terminal is full.
     bare.master.write_all(b"yes $RANDOM$RANDOM$RANDOM$RANDOM\r").expect("written");
     let host = profile.host_process();
-    let mut fill = 0;
-    wait_for("a full terminal", PATIENCE, || {
-        let waiting = waiting_bytes(&bare.master);
-        let full = waiting > 0 && waiting == fill;
-        fill = waiting;
-        std::thread::park_timeout(Duration::from_millis(100));
-        full.then_some(())
-    });
+    wait_for("a full terminal", PATIENCE, || (!takes_more(&bare.slave)).then_some(()));
     host.signal(Signal::SIGTERM);
     Bare::wait(&mut bare.child);
 }
 
-/// Bytes that the program wrote and nobody read.
-fn waiting_bytes(master: &std::fs::File) -> usize {
-    use std::os::fd::AsFd;
-    nix::poll::poll(&mut [nix::poll::PollFd::new(master.as_fd(), nix::poll::PollFlags::POLLIN)], 0u8)
-        .map_or(0, |ready| usize::try_from(ready).unwrap_or(0))
+/// Whether a write to the terminal would not block.
+fn takes_more(terminal: &OwnedFd) -> bool {
+    let mut asked = [PollFd::new(terminal.as_fd(), PollFlags::POLLOUT)];
+    nix::poll::poll(&mut asked, 0u8).expect("poll") > 0
 }
 
 #[test]
@@ -217,7 +212,7 @@ fn a_second_process_on_the_same_profile_is_told_so() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output);
     assert!(said.contains("already is") && said.contains("hermes-tui shutdown"), "{said}");
-    let Some(tmux) = Tmux::open(&profile, 100, 24) else { return };
+    let Some(tmux) = Tmux::open(&profile, 160, 24) else { return };
     let screen = tmux.wait_for_the_end(1);
     assert!(screen.contains("already is"), "{screen}");
     tmux.assert_whole();
@@ -228,7 +223,7 @@ fn a_broken_configuration_is_an_error_with_its_place() {
     let profile = Profile::new();
     std::fs::create_dir_all(profile.path().join("config")).unwrap();
     std::fs::write(profile.path().join("config/config.toml"), "theme = \"dark\"\nscrollback = [1,\n").unwrap();
-    let Some(tmux) = Tmux::open(&profile, 120, 24) else { return };
+    let Some(tmux) = Tmux::open(&profile, 160, 24) else { return };
     let screen = tmux.wait_for_the_end(3);
     assert!(screen.contains("config.toml, line 2, column 17"), "{screen}");
     tmux.assert_whole();
