@@ -60,6 +60,7 @@ pub struct Host {
     close_when_open: BTreeSet<SessionId>,
     unsaved: BTreeSet<Record>,
     settle: Vec<oneshot::Sender<Settled>>,
+    timer: Option<Moment>,
     ending: Option<Moment>,
     exit: bool,
     report: Vec<String>,
@@ -93,6 +94,7 @@ impl Host {
             close_when_open: BTreeSet::new(),
             unsaved: BTreeSet::new(),
             settle: Vec::new(),
+            timer: None,
             ending: None,
             exit: false,
             report: Vec::new(),
@@ -124,16 +126,17 @@ impl Host {
             self.finish_step();
             let now = self.clock.now();
             let frame = self.clients.values().filter_map(|c| c.next_frame(FRAME)).min();
-            let wake =
-                [self.model.state.next_deadline(), self.model.next_timer(now), self.ending].into_iter().flatten().min();
+            self.timer = self.model.next_timer(now);
+            let wake = [self.model.state.next_deadline(), self.timer, self.ending].into_iter().flatten().min();
             tokio::select! {
                 biased;
                 Some(inbound) = self.outbox.first.recv() => self.take(inbound),
                 () = self.clock.sleep_until(frame) => {}
-                () = self.clock.sleep_until(wake) => self.on_time(),
+                () = self.clock.sleep_until(wake) => {}
                 Some(inbound) = self.outbox.output.recv() => self.take(inbound),
             }
             self.take_what_is_there();
+            self.on_time();
         }
         self.finish_step();
         self.sessions.close_all();
@@ -198,7 +201,8 @@ impl Host {
         if self.model.state.next_deadline().is_some_and(|at| at <= now) {
             self.update(Msg::Domain(Event::DeadlineReached));
         }
-        if self.model.next_timer(now).is_some_and(|at| at <= now) {
+        // The model counts its timers from now: one that passed while something else was done must not be lost.
+        if self.timer.is_some_and(|at| at <= now) {
             self.update(Msg::Timer);
         }
     }
