@@ -81,6 +81,19 @@ pub async fn killing_the_watcher_ends_the_sandbox(host: &Host) {
     assert_eq!(info.found.state, SandboxState::Running);
 }
 
+pub async fn one_that_does_not_answer_runs_on_in_the_list_and_can_be_stopped(host: &Host) {
+    use nix::sys::signal::{Signal, kill};
+    let sandbox = host.made("e1").await;
+    let (first, watcher) = host.processes("e1");
+    kill(nix::unistd::Pid::from_raw(first), Signal::SIGSTOP).expect("ours");
+    let other = host.another();
+    let found = other.list().await.expect("a list");
+    assert_eq!(found[0].state, SandboxState::Running);
+    other.stop(sandbox).await.expect("stopped");
+    assert!(!lives(first) && !lives(watcher));
+    assert_eq!(other.list().await.expect("a list")[0].state, SandboxState::Stopped);
+}
+
 pub async fn without_a_host_it_ends_by_itself(host: &Host) {
     let mut config = host.config.clone();
     config.alone_grace = Duration::from_millis(100);

@@ -15,7 +15,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// A first process that is alive answers at once; one that is stopped by a debugger or starved does not.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(3);
 
 type Replied = (Result<Answer, String>, Vec<OwnedFd>);
 
@@ -76,7 +76,6 @@ impl Client {
             }
             Err(error) => return Err(error),
         };
-        stream.set_nonblocking(true)?;
         let stream = Arc::new(UnixStream::from_std(stream)?);
         let shared = Arc::new(Shared { waiting: Mutex::default(), end: watch::Sender::new(None) });
         let (outgoing, queue) = mpsc::unbounded_channel();

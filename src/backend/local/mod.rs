@@ -41,6 +41,7 @@ use record::{Record, Records};
 use std::collections::HashMap;
 use std::future::Future;
 use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -188,7 +189,7 @@ impl Inner {
             return Ok(self.on_host.runs(&record.sandbox));
         }
         #[cfg(target_os = "linux")]
-        return Ok(self.namespaces.connect(record).await?.is_some());
+        return self.namespaces.runs(record).await;
         #[cfg(not(target_os = "linux"))]
         Ok(false)
     }
@@ -253,7 +254,7 @@ impl Inner {
             None => Record::new(fresh_id(), &wanted),
         };
         for folder in [&record.home, &record.workspace] {
-            std::fs::create_dir_all(folder).map_err(|error| {
+            std::fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(|error| {
                 BackendError::new(
                     FailureKind::Permanent,
                     format!("cannot make {}: {error}", folder.display()),

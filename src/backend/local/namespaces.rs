@@ -122,6 +122,16 @@ impl Namespaces {
         Ok(Some(client))
     }
 
+    /// Whether a sandbox runs. One that does not answer, but whose first process lives, does: it must not be taken for
+    /// stopped, nor may it make all the others unreachable.
+    pub async fn runs(&self, record: &Record) -> Result<bool> {
+        match self.connect(record).await {
+            Ok(client) => Ok(client.is_some()),
+            Err(_) if record.ready.as_ref().is_some_and(launch::lives) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Tells watchers when the sandbox ends without our asking. Keeps neither the connection nor this object alive.
     fn tell_the_end(&self, record: &Record, client: &Arc<Client>) {
         let (lives, events) = (Arc::downgrade(&self.lives), self.events.downgrade());

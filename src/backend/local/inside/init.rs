@@ -7,7 +7,9 @@ use super::super::process;
 use super::super::protocol::{Answer, Launch, Message, Op, Request, SessionRow, VERSION, frame, take_frame};
 use super::super::{sockets, weigh};
 use super::programs::Surroundings;
-use super::{Refused, detach_stdio, etc, keep_private, limits, network, privileges, refused_namespaces, root, seccomp};
+use super::{
+    Refused, detach_stdio, etc, keep_private, landlock, limits, network, privileges, refused_namespaces, root, seccomp,
+};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -79,10 +81,18 @@ fn set_up(launch: &Launch, plan: &root::Plan, is_root: bool, mut go: File) -> Re
     sethostname(etc::host_name(&launch.name)).map_err(|error| Refused::step("set the host name", error))?;
     plan.enter()?;
     privileges::leave_keyring();
-    let named = limits::set(launch, is_root).map_err(|error| Refused::step("set limits", error))?;
+    let mut named = limits::set(launch, is_root).map_err(|error| Refused::step("set limits", error))?;
     privileges::drop_all().map_err(|error| Refused::step("drop privileges", error))?;
     privileges::make_opaque().map_err(|error| Refused::step("protect the first process", error))?;
     privileges::end_with_parent().map_err(|error| Refused::step("tie the sandbox to its watcher", error))?;
+    if launch.host_network {
+        // The host's network brings the host's abstract sockets along, those of its X server for one.
+        let told = match landlock::shut_off_abstract_sockets() {
+            Ok(()) => "of the host are out of reach (Landlock)".to_owned(),
+            Err(error) => format!("not enforced: those of the host can be reached ({error}; needs Linux 6.12)"),
+        };
+        named.push(("abstract sockets".into(), told));
+    }
     seccomp::install().map_err(|error| Refused::step("install the system call filter", error))?;
     Ok(named)
 }
@@ -371,6 +381,9 @@ impl Init<'_> {
     ) -> Result<(Answer, OwnedFd), String> {
         if self.stopping.is_some() {
             return Err("the sandbox is being stopped".into());
+        }
+        if self.sessions.get(&name).is_some_and(|one| one.exit.is_some() && !one.ended) {
+            return Err(format!("the session {name} is just ending"));
         }
         if let Some(session) = self.sessions.get(&name).filter(|one| one.exit.is_none()) {
             let _ = session.master.resize(pty_size(size));

@@ -4,6 +4,7 @@
 mod cgroup;
 mod etc;
 mod init;
+mod landlock;
 mod limits;
 mod network;
 mod privileges;
