@@ -60,6 +60,7 @@ sandbox_tests![
     lifecycle::a_command_left_in_the_background_counts_once_its_call_is_over,
     lifecycle::a_killed_command_takes_its_children_along,
     lifecycle::a_shell_keeps_its_state_for_the_next_host,
+    lifecycle::without_a_host_a_loud_program_goes_on_and_the_next_host_sees_its_last_words,
     lifecycle::sessions_are_listed_for_the_next_host,
     lifecycle::a_shell_has_a_terminal_and_a_prompt,
     lifecycle::exit_codes_are_those_of_a_shell,

@@ -205,6 +205,27 @@ pub async fn a_shell_keeps_its_state_for_the_next_host(host: &Host) {
     assert_eq!(shell.exit.await, Some(9));
 }
 
+pub async fn without_a_host_a_loud_program_goes_on_and_the_next_host_sees_its_last_words(host: &Host) {
+    let first = host.another();
+    let made = first.provision(host.wanted("e1", 1), Box::new(|_| {})).await.expect("a sandbox");
+    let sandbox = made.found.sandbox;
+    // Far more than a terminal holds, once no host is there.
+    let script =
+        "echo ready; while [ ! -e go ]; do sleep 0.01; done; seq 100000; echo all printed; touch done; sleep 1000";
+    let mut link = attach(&first, &sandbox, "s", &["sh", "-c", script]).await;
+    read_until(&mut link, "ready").await;
+    drop(link);
+    drop(first);
+    let workspace = host.wanted("e1", 1).workspace;
+    fs::write(workspace.join("go"), "").expect("a file");
+    until("it prints all without a reader", async || workspace.join("done").exists()).await;
+    let mut link = host.session(&sandbox, "s", &["sh", "-c", script]).await;
+    let seen = read_until(&mut link, "all printed").await;
+    assert!(seen.contains("99998\r\n99999\r\n100000\r\nall printed"), "{}", &seen[seen.len().saturating_sub(99)..]);
+    assert!(seen.len() <= 128 << 10, "{} bytes were kept", seen.len());
+    link.control.close().await.expect("closed");
+}
+
 pub async fn sessions_are_listed_for_the_next_host(host: &Host) {
     let sandbox = host.made("e1").await;
     let _shell = host.session(&sandbox, "one", &[]).await;

@@ -16,6 +16,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::broadcast;
 
@@ -242,8 +243,8 @@ impl Namespaces {
             cwd: spec.cwd,
             size: spec.size,
         };
-        let master = match client.request(open).await {
-            Ok((Answer::Opened { .. }, fds)) => fds.into_iter().next(),
+        let (master, missed) = match client.request(open).await {
+            Ok((Answer::Opened { missed, .. }, fds)) => (fds.into_iter().next(), missed),
             Err(Failed::Refused(why)) => {
                 return Err(BackendError::new(
                     FailureKind::Permanent,
@@ -262,7 +263,7 @@ impl Namespaces {
         })?;
         let kept = client.clone();
         Ok(PtyLink {
-            reader: Box::new(reader),
+            reader: Box::new(io::Cursor::new(missed).chain(reader)),
             writer: Box::new(writer),
             control: Box::new(Control { client, session, master }),
             exit: Box::pin(async move {

@@ -3,6 +3,7 @@
 
 mod cgroup;
 mod etc;
+mod hosts;
 mod init;
 mod landlock;
 mod limits;
@@ -11,6 +12,7 @@ mod privileges;
 mod programs;
 mod root;
 mod seccomp;
+mod session;
 
 use super::protocol::{Launch, Ready, Report};
 use super::{process, sockets};
