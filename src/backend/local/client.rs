@@ -17,6 +17,9 @@ use tokio::task::JoinHandle;
 /// A first process that is alive answers at once; one that is stopped by a debugger or starved does not.
 const HELLO_TIMEOUT: Duration = Duration::from_secs(3);
 
+/// The longest that an answer takes is the end of a session whose processes hold out.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
+
 type Replied = (Result<Answer, String>, Vec<OwnedFd>);
 
 /// Why a request has no answer.
@@ -113,10 +116,11 @@ impl Client {
             waiting.replies.insert(id, sender);
         }
         self.outgoing.send(bytes).map_err(|_| Failed::Gone)?;
-        match receiver.await {
-            Ok((Ok(answer), fds)) => Ok((answer, fds)),
-            Ok((Err(why), _)) => Err(Failed::Refused(why)),
-            Err(_) => Err(Failed::Gone),
+        match tokio::time::timeout(ANSWER_TIMEOUT, receiver).await {
+            Ok(Ok((Ok(answer), fds))) => Ok((answer, fds)),
+            Ok(Ok((Err(why), _))) => Err(Failed::Refused(why)),
+            Ok(Err(_)) => Err(Failed::Gone),
+            Err(_) => Err(Failed::Refused("the sandbox's first process does not answer".into())),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use super::client::{Client, Failed};
 use super::protocol::{Answer, Launch, Op, Ready, SessionRow};
-use super::record::Record;
+use super::record::{Record, Records};
 use super::{LocalConfig, as_evidence, inside, launch, stopped, unreachable};
 use crate::backend::{AttachSpec, BackendError, BackendEvent, ExecLink, ExecSpec, Probe, Result, SandboxInfo};
 use crate::domain::{Evidence, FailureKind, FoundSandbox, Mount, Network, SandboxId, Size, Span};
@@ -137,7 +137,7 @@ impl Namespaces {
     fn tell_the_end(&self, record: &Record, client: &Arc<Client>) {
         let (lives, events) = (Arc::downgrade(&self.lives), self.events.downgrade());
         let (sandbox, env, ready) = (record.sandbox.clone(), record.env.clone(), record.ready.clone());
-        let records = super::Records::new(&self.config.data_dir);
+        let records = Records::new(&self.config.data_dir);
         let (mut end, this) = (client.end(), Arc::downgrade(client));
         tokio::spawn(async move {
             // An error means that the connection was dropped by us, not that it ended.
@@ -199,12 +199,16 @@ impl Namespaces {
         let grace = self.config.stop_grace;
         if let Some(client) = &client {
             let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-            let _ = tokio::time::timeout(grace + PATIENCE, client.request(Op::Stop { grace_ms })).await;
-            let mut end = client.end();
-            let _ = tokio::time::timeout(grace + PATIENCE, end.wait_for(Option::is_some)).await;
+            // It answers at once, and goes later.
+            if tokio::time::timeout(PATIENCE, client.request(Op::Stop { grace_ms })).await.is_ok() {
+                let mut end = client.end();
+                let _ = tokio::time::timeout(grace + PATIENCE, end.wait_for(Option::is_some)).await;
+            }
         }
         let Some(ready) = &record.ready else { return Ok(()) };
-        if client.is_some() && tokio::time::timeout(PATIENCE, launch::gone(ready)).await.is_ok() {
+        if client.is_some_and(|client| client.is_gone())
+            && tokio::time::timeout(PATIENCE, launch::gone(ready)).await.is_ok()
+        {
             return Ok(());
         }
         launch::kill(ready);
