@@ -65,6 +65,7 @@ sandbox_tests![
     lifecycle::a_shell_has_a_terminal_and_a_prompt,
     lifecycle::exit_codes_are_those_of_a_shell,
     lifecycle::what_cannot_be_made_is_refused_in_one_sentence,
+    lifecycle::refused_namespaces_are_explained,
     lifecycle::a_plain_host_shell_works_and_leaves_nothing,
     lifecycle::a_probe_leaves_nothing,
 ];

@@ -257,7 +257,10 @@ pub async fn a_shell_has_a_terminal_and_a_prompt(host: &Host) {
     tokio::io::AsyncWriteExt::write_all(&mut shell.writer, b"\x1a").await.expect("typed");
     read_until(&mut shell, "Stopped").await;
     type_line(&mut shell, "fg").await;
-    read_until(&mut shell, "sleep 1000").await;
+    // Its process group is the terminal's foreground, and it runs: else Ctrl+C would reach the shell.
+    let look = "for p in /proc/[0-9]*; do read -r line < $p/stat; set -- $line; \
+                [ \"$2 $3\" = '(sleep) S' ] && [ \"$5\" = \"$8\" ] && echo foreground; done; true";
+    until("it is in the foreground again", async || host.sh(&sandbox, look).await.stdout == "foreground\n").await;
     tokio::io::AsyncWriteExt::write_all(&mut shell.writer, b"\x03").await.expect("typed");
     read_until(&mut shell, "$ ").await;
     type_line(&mut shell, "exit 3").await;
@@ -322,6 +325,30 @@ pub async fn what_cannot_be_made_is_refused_in_one_sentence(host: &Host) {
     let broken = hermes_tui::backend::local::LocalBackend::new(config);
     let error = broken.probe().await.expect_err("no program");
     assert!(error.message.starts_with("cannot start a sandbox with /no/such/hermes-tui"), "{error:?}");
+}
+
+pub async fn refused_namespaces_are_explained(host: &Host) {
+    // A user namespace has a limit of its own on those below it.
+    let inner = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let script =
+        format!("#!/bin/sh\nexec /usr/bin/unshare -Ur /bin/sh -c '{inner}' {} \"$@\"\n", host.config.exe.display());
+    let file = host.folder.path().join("limited");
+    fs::write(&file, script).expect("a file");
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
+    let mut config = host.config.clone();
+    config.exe = file;
+    let backend = hermes_tui::backend::local::LocalBackend::new(config);
+    let probed = backend.probe().await.expect_err("refused");
+    let made = backend.provision(host.wanted("e1", 1), Box::new(|_| {})).await.expect_err("refused");
+    for error in [probed, made] {
+        assert_eq!(error.kind, FailureKind::Permanent);
+        assert!(error.message.starts_with("the kernel refuses to make a user namespace"), "{error:?}");
+        assert!(error.message.ends_with("the setting user.max_user_namespaces is 0"), "{error:?}");
+        assert!(error.hint.contains("sysctl") && error.hint.contains("--on-host"), "{error:?}");
+    }
+    // Listed all the same until it is removed, and there on the host is nothing of it.
+    assert_eq!(host.backend.list().await.expect("a list")[0].state, SandboxState::Stopped);
+    assert_eq!(fs::read_dir(host.config.runtime_dir.join("sandboxes")).expect("a folder").count(), 0);
 }
 
 pub async fn a_plain_host_shell_works_and_leaves_nothing(host: &Host) {

@@ -22,6 +22,8 @@ pub struct Inner {
     pub(super) on_host: OnHost,
     #[cfg(target_os = "linux")]
     pub(super) namespaces: Namespaces,
+    /// Which environment each sandbox was last seen in, so that one look does not read every record.
+    places: Mutex<HashMap<SandboxId, EnvId>>,
     /// One change at a time for each environment.
     gates: Mutex<HashMap<EnvId, Arc<tokio::sync::Mutex<()>>>>,
     pub(super) events: broadcast::Sender<BackendEvent>,
@@ -35,6 +37,7 @@ impl Inner {
             on_host: OnHost::new(config.shell.clone()),
             #[cfg(target_os = "linux")]
             namespaces: Namespaces::new(config.clone(), events.clone()),
+            places: Mutex::default(),
             gates: Mutex::default(),
             config,
             events,
@@ -48,7 +51,16 @@ impl Inner {
 
     /// The record of a sandbox, if there is one.
     pub fn record_of(&self, sandbox: &SandboxId) -> Result<Option<Record>> {
+        let known = self.places.lock().unwrap_or_else(PoisonError::into_inner).get(sandbox).cloned();
+        if let Some(env) = known {
+            let record = self.records.read(&env).map_err(|error| unreachable(&error))?;
+            if let Some(record) = record.filter(|record| record.sandbox == *sandbox) {
+                return Ok(Some(record));
+            }
+        }
         let all = self.records.all().map_err(|error| unreachable(&error))?;
+        let mut places = self.places.lock().unwrap_or_else(PoisonError::into_inner);
+        *places = all.iter().map(|record| (record.sandbox.clone(), record.env.clone())).collect();
         Ok(all.into_iter().find(|record| record.sandbox == *sandbox))
     }
 
