@@ -121,6 +121,14 @@ impl Inner {
                 None => return Err(missing(asked)),
             }
         }
+        if wanted.spec.on_host && !self.config.allow_on_host {
+            return Err(BackendError::new(
+                FailureKind::Permanent,
+                "plain host shells are switched off in the configuration",
+                "allow them there, or leave out --on-host",
+            ));
+        }
+        let is_new = known.is_none();
         let mut record = match known {
             Some(record) => {
                 let same = record.generation == wanted.generation;
@@ -148,21 +156,27 @@ impl Inner {
         // On the disk before anything runs: whatever happens next, the sandbox is listed.
         self.write(&record)?;
         if wanted.spec.on_host {
-            if !self.config.allow_on_host {
-                return Err(BackendError::new(
-                    FailureKind::Permanent,
-                    "plain host shells are switched off in the configuration",
-                    "allow them there, or leave out --on-host",
-                ));
-            }
             self.on_host.start(&record);
             return self.info(&record).await;
         }
         progress("making the sandbox".into());
         #[cfg(target_os = "linux")]
         {
-            record.ready = Some(self.namespaces.start(&record).await?);
-            self.write(&record)?;
+            record.ready = match self.namespaces.start(&record).await {
+                Ok(ready) => Some(ready),
+                Err(error) => {
+                    // It never was: nothing to list. One that was before stays, stopped.
+                    if is_new {
+                        self.records.remove(&record.env).map_err(|error| unreachable(&error))?;
+                    }
+                    return Err(error);
+                }
+            };
+            if let Err(error) = self.write(&record) {
+                // Without its processes on record it could not be ended for sure later.
+                self.namespaces.stop(&record).await?;
+                return Err(error);
+            }
             if self.runs(&record).await? {
                 return self.info(&record).await;
             }
@@ -175,7 +189,10 @@ impl Inner {
         #[cfg(not(target_os = "linux"))]
         {
             record.ready = None;
-            Err(not_here())
+            if is_new {
+                self.records.remove(&record.env).map_err(|error| unreachable(&error))?;
+            }
+            Err(super::not_here())
         }
     }
 
