@@ -53,7 +53,12 @@ impl State {
         env.books.teardown = None;
         env.books.seen = None;
         env.warned = false;
+        let held = env.leases.len();
         env.leases.retain(|lease| matches!(lease.kind, LeaseKind::Turn(_) | LeaseKind::Pin));
+        if env.leases.len() < held {
+            // Commands ended with the host, nobody knows when: at the latest now.
+            env.books.released = now;
+        }
         // An order goes on, but what it was to end by force is over: whoever holds it now is somebody else.
         if let Some(end) = &mut env.books.end {
             end.force = false;
