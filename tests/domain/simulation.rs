@@ -67,6 +67,11 @@ pub enum Step {
         session: u8,
         typed: bool,
     },
+    /// A key, a pause, and another key: the second one need not reach the journal.
+    Typing {
+        session: u8,
+        seconds: u8,
+    },
     Exit {
         session: u8,
     },
@@ -262,6 +267,11 @@ impl World {
         all.get(n as usize % all.len().max(1)).map_or_else(|| SessionId::new("none"), |id| (*id).clone())
     }
 
+    fn live_session(&self, n: u8) -> SessionId {
+        let live: Vec<_> = self.state.sessions.values().filter(|s| s.state == SessionState::Running).collect();
+        live.get(n as usize % live.len().max(1)).map_or_else(|| SessionId::new("none"), |session| session.id.clone())
+    }
+
     fn sandbox(&self, n: u8) -> Option<SandboxId> {
         let all: Vec<_> = self.sandboxes.keys().collect();
         all.get(n as usize % all.len().max(1)).map(|id| (*id).clone())
@@ -316,6 +326,14 @@ impl World {
             }
             Step::Kill { session } => self.request(Request::KillSession(self.session(session))),
             Step::Key { session, typed } => self.event(Event::PersonActed { session: self.session(session), typed }),
+            Step::Typing { session, seconds } => {
+                for pause in [seconds, 0] {
+                    let session = self.live_session(session);
+                    self.event(Event::PersonActed { session, typed: true })?;
+                    self.wait(Span::seconds(pause.into()))?;
+                }
+                Ok(())
+            }
             Step::Exit { session } => {
                 self.event(Event::SessionEnded { session: self.session(session), exit_code: Some(0) })
             }
@@ -771,9 +789,8 @@ impl World {
             }
             Event::EvidenceGathered { env, evidence, .. } => {
                 // Something lived inside, or nobody could say: its end is put off.
-                if evidence.as_ref().map_or(true, |found| !found.processes.is_empty()) {
-                    self.surprised.insert(env.clone());
-                }
+                let quiet = evidence.as_ref().is_ok_and(|found| found.processes.is_empty());
+                self.surprised.extend((!quiet).then(|| env.clone()));
             }
             Event::CallEnded { call, .. } => {
                 if let Some((env, conversation)) = self.calls.remove(call) {
@@ -818,7 +835,7 @@ impl World {
                     self.forced.insert(env.clone());
                 }
             }
-            Request::Unpin(env) => {
+            Request::Unpin(env) if !self.shutting_down => {
                 if self.pins.remove(env) {
                     self.used.insert(env.clone(), self.now);
                 }
