@@ -152,7 +152,9 @@ impl World {
         self.asked.remove(&to);
         let order = self.orders.remove(&to);
         if let (Some(env), Answer::Done | Answer::Environment(_)) = (order, answer) {
-            self.ordered.remove(&env);
+            if !self.orders.values().any(|other| *other == env) {
+                self.ordered.remove(&env);
+            }
         }
         if let Answer::Turn { conversation, .. } = answer {
             self.renew(Some(&conversation.clone()));
@@ -346,7 +348,8 @@ impl World {
         let typed = self.typed.contains(id)
             || self.surprised.contains(id)
             || self.ordered.contains(id)
-            || env.books.grace.is_some();
+            || env.books.grace.is_some()
+            || env.books.looking;
         let scope_over = match env.spec.scope {
             Scope::Turn => !env.conversations.is_empty(),
             _ => !env.conversations.is_empty() && env.conversations.iter().all(|c| self.has_ended(c)),
