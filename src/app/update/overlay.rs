@@ -359,7 +359,11 @@ impl Model {
         }
         kept.extend(kept_running.map(|n| format!("left as it is: {n}")));
         let running = self.state.conversations.values().filter(|c| c.turns.iter().any(|t| t.ended.is_none())).count();
-        let text = if running > 0 { vec![format!("{running} turn(s) of agents are running.")] } else { Vec::new() };
+        let text = match running {
+            0 => Vec::new(),
+            1 => vec!["A turn of an agent is running.".to_owned()],
+            n => vec![format!("{n} turns of agents are running.")],
+        };
         let dialog = Dialog {
             title: "End hermes-tui?".to_owned(),
             lost,
