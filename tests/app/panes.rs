@@ -318,7 +318,10 @@ fn no_room_is_said() {
         world.keys("C-b %");
     }
     assert!(world.toasts().contains("no room"), "{}", world.toasts());
-    assert!(world.model.state.sessions.len() < 12);
+    let panes = world.view().panes.len();
+    assert!(panes < 12);
+    assert_eq!(panes, world.model.state.sessions.len(), "every one of them is shown");
+    world.session();
 }
 
 #[test]

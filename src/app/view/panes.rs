@@ -18,8 +18,9 @@ pub fn panes<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabState
         .into_iter()
         .filter_map(|(pane, area)| {
             // Where the sidebar lies over panes, what sticks out of them is drawn.
+            let whole = area;
             let area = right_of(area, shown.x);
-            if area.width < LEAST {
+            if area != whole && area.width < LEAST {
                 return None;
             }
             Some(make(model, now, client, tab, pane, area, pane == focus))
