@@ -94,6 +94,18 @@ fn the_view_follows_the_cursor_into_the_history_and_output_does_not_move_it() {
 }
 
 #[test]
+fn page_up_after_the_leader_is_the_way_in_and_the_first_motion() {
+    let mut world = with_lines(200);
+    world.keys("C-b pgup");
+    assert_eq!(world.mode(), Mode::Copy);
+    let top = top_line(&world);
+    world.keys("pgup");
+    assert_ne!(top_line(&world), top);
+    world.keys("q");
+    assert_eq!(offset(&world), 0);
+}
+
+#[test]
 fn search_goes_both_ways_and_wraps() {
     let mut world = with_lines(100);
     world.keys("C-b [ ?").typed("line 042").keys("Enter");

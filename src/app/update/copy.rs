@@ -1,8 +1,9 @@
 //! Copy mode: vi's motions in a session's text, marks, search, copying.
 
+use super::super::client::Scrolled;
 use super::super::copy::Copying;
 use super::super::input::Line;
-use super::super::model::{Model, Scrolled};
+use super::super::model::Model;
 use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Overlay, Prompted};
 use super::super::view_model::Level;

@@ -1,6 +1,7 @@
 //! NAV: moving, folding and filtering in the list of environments.
 
-use super::super::model::{Model, RowKey};
+use super::super::client::RowKey;
+use super::super::model::Model;
 use super::super::msg::{ClientId, Cmd};
 use super::super::view::sidebar::{details, matching};
 use crate::config::KeyPress;

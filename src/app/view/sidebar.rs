@@ -1,6 +1,7 @@
 //! The sidebar's rows. With a thousand environments only those in sight are made.
 
-use super::super::model::{Model, RowKey};
+use super::super::client::RowKey;
+use super::super::model::Model;
 use super::super::msg::ClientId;
 use super::super::view_model::{EnvRow, RowState, Sidebar, SidebarRow};
 use super::words;
