@@ -832,7 +832,7 @@ impl World {
                 self.surprised.insert(env.clone());
                 self.typed.insert(env.clone());
             }
-            Request::OpenSession { env, .. } => self.lives_on_by_use(env),
+            Request::OpenSession { env, .. } | Request::Start(env) => self.lives_on_by_use(env),
             Request::BeginCall { env: Some(env), .. } => self.lives_on_by_use(env),
             Request::TouchTurn(conversation) => self.renew(Some(conversation)),
             Request::Shutdown { .. } => self.shutting_down = true,
