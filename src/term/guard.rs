@@ -122,11 +122,19 @@ impl Guard {
                     }
                 },
                 State::Sequence(first) => {
-                    let next = memchr::memchr(ESC, &bytes[at..]);
-                    if let Some(n) = next.filter(|n| *n < MIN_TEXT) {
-                        // Wherever the sequence ends, too little follows for a piece of its own.
+                    // The common case in a stream of colours: sequences with little or no text in between. Wherever
+                    // such a sequence ends, too little follows for a piece of its own.
+                    let before = at;
+                    while let Some(n) = memchr::memchr(ESC, &bytes[at..]).filter(|n| *n < MIN_TEXT) {
                         at += n + 1;
-                        self.state = State::Escape;
+                        if bytes.get(at) != Some(&b'[') {
+                            self.state = State::Escape;
+                            break;
+                        }
+                        self.state = State::Sequence(0x40);
+                        at += 1;
+                    }
+                    if at != before {
                         continue;
                     }
                     let ends = |b: &u8| (first..0x7f).contains(b) || matches!(*b, CAN | SUB | ESC);

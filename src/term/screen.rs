@@ -1,10 +1,11 @@
 //! One emulated screen with its history. The only file (with its submodules) that knows the emulator.
 //!
-//! Bytes pass the [`Guard`], the parser, then [`handler`] into the grid. A panic in there is contained: it ends this
+//! Bytes pass the [`Guard`], the parser, then `handler` into the grid. A panic in there is contained: it ends this
 //! screen, not the process.
 
 mod cells;
 mod handler;
+mod place;
 mod text;
 
 /// What is used of the emulator crate, for this module and its submodules.
@@ -28,10 +29,7 @@ use super::modes::{KittyStacks, Modes, MouseEncoding, MouseTracking};
 use super::view::{Cursor, CursorShape, View};
 use crate::domain::{Moment, Size, Span};
 pub(super) use cells::Text;
-use emulator::{
-    Column, Config, Dimensions, Event, EventListener, Flags, Line, NamedColor, Processor, Scroll, Term, TermMode,
-    Timeout,
-};
+use emulator::{Config, Dimensions, Event, EventListener, NamedColor, Processor, Term, TermMode, Timeout};
 use handler::Watched;
 use std::cell::Cell as StdCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -42,10 +40,10 @@ use std::time::Duration;
 const SYNC_TIMEOUT: Span = Span(150);
 /// Most bytes answered to one feed: a program that asks without reading must not fill our memory.
 const MAX_REPLY: usize = 16 * 1024;
+/// Most events of one feed; a program that sends more is not taken at its word.
+const MAX_EVENTS: usize = 1024;
 /// Largest screen. A cell takes 24 bytes, and sizes come from outside.
 const MAX_SIZE: Size = Size { rows: 1000, cols: 2000 };
-/// A bit that the emulator does not use: it marks a cell so that it can be found again after the text moved.
-const BOOKMARK: Flags = Flags::from_bits_retain(0x8000);
 
 type Emulator = Term<Outbox>;
 
@@ -105,7 +103,7 @@ impl Timeout for SyncFlag {
     }
 }
 
-/// What we keep beside the emulator; see [`handler`].
+/// What we keep beside the emulator; see `handler`.
 #[derive(Default)]
 struct Policy {
     kitty: KittyStacks,
@@ -132,7 +130,12 @@ impl Policy {
     fn set_title(&mut self, title: String) {
         if title != self.title {
             self.title.clone_from(&title);
-            self.events.push(ScreenEvent::Title(title));
+            // Only the last of several in a row is news.
+            if let Some(ScreenEvent::Title(last)) = self.events.last_mut() {
+                *last = title;
+            } else {
+                self.events.push(ScreenEvent::Title(title));
+            }
         }
     }
 
@@ -292,87 +295,11 @@ impl Screen {
             reply.clear();
         }
         let mut events = std::mem::take(&mut self.policy.events);
+        events.truncate(MAX_EVENTS);
         if std::mem::take(&mut told.bell) {
             events.push(ScreenEvent::Bell);
         }
         Fed { reply, changed: self.policy.touched, events }
-    }
-
-    /// Counts the lines that went into the history, by the bookmark on the line that was the newest there.
-    fn count_scrolled(&mut self) {
-        let alternate = self.is_alternate();
-        if alternate != self.was_alternate {
-            self.was_alternate = alternate;
-            self.epoch += 1;
-        }
-        if alternate {
-            return;
-        }
-        let history = self.term.history_size() as i32;
-        if std::mem::take(&mut self.stale) {
-            for line in -history..self.term.screen_lines() as i32 {
-                let row = &mut self.term.grid_mut()[Line(line)];
-                row[..].iter_mut().for_each(|cell| cell.flags.remove(BOOKMARK));
-            }
-            self.renumber(history);
-        } else if self.bookmarked {
-            let found = (1..=history).find(|n| self.term.grid()[Line(-n)][Column(0)].flags.contains(BOOKMARK));
-            match found {
-                Some(1) => return,
-                Some(n) => {
-                    self.term.grid_mut()[Line(-n)][Column(0)].flags.remove(BOOKMARK);
-                    self.first_line += n as u64 - 1;
-                }
-                // Cleared, or more lines came at once than the history holds: no old number is valid any more.
-                None => self.renumber(history),
-            }
-        } else if history as usize >= self.history_limit && history > 0 {
-            self.renumber(history);
-        } else {
-            self.first_line += history as u64;
-        }
-        self.set_bookmark();
-        if self.first_line.saturating_sub(self.policy.window_start)
-            > (self.history_limit + self.term.screen_lines()) as u64
-        {
-            self.policy.window_start = self.first_line;
-            self.policy.marked_cells = 0;
-            self.policy.links = 0;
-            self.policy.link_bytes = 0;
-        }
-    }
-
-    /// After text was wrapped into more rows, brings back what went into the history although rows below the cursor
-    /// are empty.
-    fn fill_from_history(&mut self, history_before: usize) {
-        let size = self.size();
-        let below = self.term.grid().cursor.point.line.0 + 1..i32::from(size.rows);
-        let empty = below.rev().take_while(|line| self.term.grid()[Line(*line)].is_clear()).count();
-        let wanted = empty.min(self.term.history_size().saturating_sub(history_before));
-        if wanted > 0 {
-            // Fewer rows drop the empty ones, more rows come from the history.
-            self.term.resize(Extent(Size { rows: size.rows - wanted as u16, ..size }));
-            self.term.resize(Extent(size));
-        }
-    }
-
-    fn renumber(&mut self, history: i32) {
-        self.first_line += history as u64 + self.term.screen_lines() as u64;
-        self.epoch += 1;
-    }
-
-    fn set_bookmark(&mut self) {
-        self.bookmarked = self.term.history_size() > 0;
-        if self.bookmarked {
-            self.term.grid_mut()[Line(-1)][Column(0)].flags.insert(BOOKMARK);
-        }
-    }
-
-    fn clear_bookmark(&mut self) {
-        if self.bookmarked && !self.is_alternate() && self.term.history_size() > 0 {
-            self.term.grid_mut()[Line(-1)][Column(0)].flags.remove(BOOKMARK);
-            self.bookmarked = false;
-        }
     }
 
     /// Ends this screen: a fresh emulator shows the last text and why there is no more.
@@ -400,126 +327,10 @@ impl Screen {
         self.dead.as_deref()
     }
 
-    /// Gives the screen another size, at least 2 columns (a wide character needs them) and 1 row. Text is wrapped
-    /// anew; when scrolled back, the line on top stays on top.
-    pub fn resize(&mut self, size: Size) {
-        let size = clamp(size);
-        if size == self.size() {
-            return;
-        }
-        if let Err(message) = contain(|| self.resize_now(size)) {
-            self.die(message);
-        }
-    }
-
-    fn resize_now(&mut self, size: Size) {
-        let before = self.size();
-        let history_before = self.term.history_size();
-        self.clear_bookmark();
-        // The emulator loses the reader's place when lines above are joined: a bookmark travels with the text.
-        let offset = self.scroll_offset();
-        let reading = offset > 0 && !self.is_alternate();
-        if reading {
-            self.term.grid_mut()[Line(-(offset as i32))][Column(0)].flags.insert(BOOKMARK);
-        }
-        self.term.resize(Extent(size));
-        if size.cols < before.cols && !self.is_alternate() {
-            self.fill_from_history(history_before);
-        }
-        if reading {
-            let (top, bottom) = (-(self.term.history_size() as i32), self.term.screen_lines() as i32);
-            let found = (top..bottom).find_map(|line| {
-                let row = &mut self.term.grid_mut()[Line(line)];
-                let col = row[..].iter().position(|cell| cell.flags.contains(BOOKMARK))?;
-                row[Column(col)].flags.remove(BOOKMARK);
-                Some(line)
-            });
-            if let Some(line) = found {
-                self.scroll_to(line.min(0).unsigned_abs() as usize);
-            }
-        }
-        let history = self.term.history_size();
-        if size.cols != before.cols {
-            self.renumber(history as i32);
-        } else if !self.is_alternate() {
-            self.first_line = (self.first_line + history as u64).saturating_sub(history_before as u64);
-        }
-        if self.is_alternate() {
-            // The main screen was wrapped anew out of sight: its bookmark may be anywhere now.
-            self.stale |= self.bookmarked;
-            self.bookmarked = false;
-            self.epoch += 1;
-        } else {
-            self.set_bookmark();
-        }
-    }
-
     /// Size in cells.
     #[must_use]
     pub fn size(&self) -> Size {
         Size { rows: self.term.screen_lines() as u16, cols: self.term.columns() as u16 }
-    }
-
-    /// Scrolls by `lines`, back when positive. True if that moved anything.
-    pub fn scroll(&mut self, lines: i32) -> bool {
-        let before = self.scroll_offset();
-        let wanted = before as i64 + i64::from(lines);
-        self.scroll_to(wanted.max(0) as usize);
-        before != self.scroll_offset()
-    }
-
-    /// Scrolls so that `offset` lines of the history are in sight, as far as there are that many.
-    pub fn scroll_to(&mut self, offset: usize) {
-        let delta = offset.min(self.history_len()) as i32 - self.scroll_offset() as i32;
-        self.term.scroll_display(Scroll::Delta(delta));
-    }
-
-    /// Scrolls to where the program draws.
-    pub fn scroll_to_bottom(&mut self) {
-        self.term.scroll_display(Scroll::Bottom);
-    }
-
-    /// Lines scrolled back; 0 = at the bottom. Output moves it so that what is read stays in place.
-    #[must_use]
-    pub fn scroll_offset(&self) -> usize {
-        self.term.grid().display_offset()
-    }
-
-    /// Lines in the history; none on the alternate screen.
-    #[must_use]
-    pub fn history_len(&self) -> usize {
-        self.term.history_size()
-    }
-
-    /// Number of the line in row 0 of the live screen, see [`super::Pos`].
-    #[must_use]
-    pub fn first_line(&self) -> u64 {
-        self.first_line
-    }
-
-    /// Grows when line numbers lose their meaning: after a reflow, a cleared history, a change of screen.
-    #[must_use]
-    pub fn epoch(&self) -> u64 {
-        self.epoch
-    }
-
-    /// Changes how many lines the history keeps; the oldest go first.
-    pub fn set_history_limit(&mut self, lines: usize) {
-        if lines == self.history_limit {
-            return;
-        }
-        self.history_limit = lines;
-        // The bookmark is on the newest line: only a limit of nothing takes it away.
-        if lines == 0 {
-            self.bookmarked = false;
-        }
-        self.term.set_options(config(lines));
-    }
-
-    /// How many lines the history may keep.
-    #[must_use]
-    pub fn history_limit(&self) -> usize {
-        self.history_limit
     }
 
     /// Memory that this screen takes, in bytes, estimated from above.
@@ -637,4 +448,27 @@ fn config(history_lines: usize) -> Config {
 
 fn new_emulator(size: Size, history_lines: usize, outbox: &Outbox) -> Emulator {
     Term::new(config(history_lines), &Extent(size), outbox.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_ends_this_screen_with_its_last_text_and_a_message() {
+        let mut screen = Screen::new(Size { rows: 5, cols: 60 }, 10);
+        screen.feed(Moment(0), b"last words");
+        let fed = screen.work(Moment(0), |_| {
+            assert!(is_contained(), "a panic hook can tell");
+            panic!("a defect")
+        });
+        assert!(!is_contained());
+        assert!(fed.changed);
+        assert_eq!(fed.events, [ScreenEvent::Died("a defect".into())]);
+        assert_eq!(screen.text(), "last words\n[the terminal emulation failed: a defect]");
+        assert_eq!(screen.dead(), Some("a defect"));
+        assert_eq!(screen.feed(Moment(1), b"more"), Fed::default());
+        screen.resize(Size { rows: 5, cols: 20 });
+        assert!(screen.text().starts_with("last words"));
+    }
 }

@@ -100,7 +100,11 @@ impl Search {
 
     fn find(&mut self, screen: &Screen) {
         let exact = self.query.chars().any(char::is_uppercase);
-        let fold = |c: char| if exact { c } else { c.to_lowercase().next().unwrap_or(c) };
+        let fold = |c: char| match c {
+            c if exact => c,
+            c if c.is_ascii() => c.to_ascii_lowercase(),
+            c => c.to_lowercase().next().unwrap_or(c),
+        };
         let wanted: Vec<char> = self.query.chars().map(fold).collect();
         let Some(&initial) = wanted.first() else { return };
         let kept = screen.lines();

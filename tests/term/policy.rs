@@ -167,3 +167,17 @@ fn directories_prompts_notifications_and_bells_are_reported() {
         ]
     );
 }
+
+#[test]
+fn a_flood_of_requests_is_bounded() {
+    let mut screen = screen(4, 20);
+    let titles: String = (0..5000).map(|n| format!("\x1b]0;{n}\x07")).collect();
+    assert_eq!(feed(&mut screen, &titles).events, [ScreenEvent::Title("4999".into())]);
+    assert!(feed(&mut screen, &"\x1b]9;hello\x07".repeat(5000)).events.len() <= 1024);
+}
+
+#[test]
+fn a_screen_can_move_to_another_thread() {
+    fn assert_send<T: Send>(_: &T) {}
+    assert_send(&screen(2, 2));
+}

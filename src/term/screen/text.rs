@@ -85,10 +85,16 @@ impl Screen {
         out.places.clear();
         let mut line = first;
         loop {
-            self.visit_written(line, |col, cell| {
-                out.chars.extend(cell.text.chars());
-                out.places.resize(out.chars.len(), Pos { line, col });
-            });
+            // Straight from the grid: a search reads a million cells for each key typed.
+            let cells = self.index_of(line).map_or(&[][..], |index| &self.term.grid()[Line(index)][..]);
+            for (col, cell) in cells.iter().enumerate() {
+                if cell.flags.intersects(Flags::WIDE_CHAR_SPACER | Flags::LEADING_WIDE_CHAR_SPACER) {
+                    continue;
+                }
+                out.chars.push(if cell.c == '\t' { ' ' } else { cell.c });
+                out.chars.extend(cell.zerowidth().unwrap_or_default());
+                out.places.resize(out.chars.len(), Pos { line, col: col as u16 });
+            }
             if !self.is_wrapped(line) || line + 1 >= self.lines().end {
                 return line + 1;
             }
