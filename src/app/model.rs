@@ -246,6 +246,10 @@ impl Model {
 
     /// The pane that would have a client's focus in a tab.
     pub(super) fn focus_in(&self, client: ClientId, tab: &TabState) -> PaneId {
+        // A zoomed pane is all that is seen of its tab, also by clients that had their focus elsewhere.
+        if let Some(zoomed) = tab.zoomed.filter(|p| tab.tree.contains(*p)) {
+            return zoomed;
+        }
         let own = self.clients.get(&client).and_then(|c| c.focus.get(&tab.id)).map(|(p, _)| *p);
         let panes = || tab.tree.panes();
         own.filter(|p| tab.tree.contains(*p)).or_else(|| panes().first().copied()).unwrap_or(PaneId(0))

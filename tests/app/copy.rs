@@ -126,6 +126,20 @@ fn search_goes_both_ways_and_wraps() {
 }
 
 #[test]
+fn the_cursor_survives_lines_that_are_shed_below_it() {
+    let options = hermes_tui::config::load("[history]\nlines = 50\n").unwrap().options;
+    let mut world = World::with(options, 120, 40);
+    world.keys("n");
+    let session = world.session();
+    let text: String = (0..100).map(|n| format!("line {n}\r\n")).collect();
+    world.output(&session, &text);
+    world.keys("C-b [ g w");
+    world.output(&session, &text);
+    world.keys("b b w e k ^ $ j");
+    assert_eq!(cursor(&world).1, 1, "on the second of the lines that are left");
+}
+
+#[test]
 fn esc_drops_the_mark_first() {
     let mut world = with_lines(3);
     world.keys("C-b [ v Esc");
