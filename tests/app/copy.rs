@@ -134,8 +134,11 @@ fn the_cursor_survives_lines_that_are_shed_below_it() {
     let text: String = (0..100).map(|n| format!("line {n}\r\n")).collect();
     world.output(&session, &text);
     world.keys("C-b [ g w");
-    world.output(&session, &text);
+    for n in 0..10 {
+        world.output(&session, &format!("more {n}\r\n").repeat(10));
+    }
     world.keys("b b w e k ^ $ j");
+    assert_eq!(world.mode(), Mode::Copy);
     assert_eq!(cursor(&world).1, 1, "on the second of the lines that are left");
 }
 
