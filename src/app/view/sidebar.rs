@@ -11,8 +11,8 @@ use crate::domain::{
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
 
-/// Columns before the values of details.
-const LABEL: usize = 12;
+/// Columns that the values of details cannot use: indent, label, and a blank at the end.
+const LABEL: usize = 13;
 
 /// A line of the sidebar before its text is made.
 enum Line<'a> {
@@ -202,7 +202,7 @@ pub fn details(model: &Model, now: Moment, id: &EnvId, width: u16) -> Vec<(Strin
     for (label, value, whole) in facts(model, now, id) {
         // Between the borders, after the label.
         let inside = usize::from(width.saturating_sub(2));
-        let room = inside.saturating_sub(LABEL.min(inside / 2).max(label.len() + 4)).max(6);
+        let room = inside.saturating_sub(LABEL.min(inside / 2).max(label.len() + 5)).max(6);
         let lines = if whole { vec![value] } else { words::wrap(&value, room) };
         out.extend(lines.into_iter().enumerate().map(|(n, v)| (if n == 0 { label } else { "" }.to_owned(), v)));
     }
