@@ -43,10 +43,12 @@ eval "$__htui_script"
 "#;
 
 /// Prints the working directory that the last script under the key `$1` left.
-const SHELL_CWD: &str = r#"cat "${HOME:-/tmp}/.cache/hermes-tui/shell-$1.cwd" 2>/dev/null || cat "/tmp/.hermes-tui/shell-$1.cwd""#;
+const SHELL_CWD: &str =
+    r#"cat "${HOME:-/tmp}/.cache/hermes-tui/shell-$1.cwd" 2>/dev/null || cat "/tmp/.hermes-tui/shell-$1.cwd""#;
 
 /// bash where there is one, else the plain shell.
-const BASH_OR_SH: &str = r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$1" bash "$2" "$3"; fi; exec sh -c "$1" sh "$2" "$3""#;
+const BASH_OR_SH: &str =
+    r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$1" bash "$2" "$3"; fi; exec sh -c "$1" sh "$2" "$3""#;
 
 /// Which stream of a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -119,11 +121,12 @@ impl ExecHandle {
 #[must_use]
 pub fn command_line(argv: &[String]) -> String {
     let plain = |word: &String| {
-        !word.is_empty()
-            && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=:,+@%^".contains(&b) || b >= 0x80)
+        !word.is_empty() && word.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_./=:,+@%^".contains(&b) || b >= 0x80)
     };
-    let words: Vec<String> =
-        argv.iter().map(|word| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) }).collect();
+    let words: Vec<String> = argv
+        .iter()
+        .map(|word| if plain(word) { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) })
+        .collect();
     words.join(" ")
 }
 
@@ -138,7 +141,9 @@ fn state_key(params: &ExecStart) -> String {
 pub fn exec_spec(call: CallId, params: &ExecStart) -> ExecSpec {
     let argv = match &params.shell {
         None => params.argv.clone(),
-        Some(script) => ["sh", "-c", BASH_OR_SH, "sh", SHELL_STATE, &state_key(params), script].map(str::to_owned).to_vec(),
+        Some(script) => {
+            ["sh", "-c", BASH_OR_SH, "sh", SHELL_STATE, &state_key(params), script].map(str::to_owned).to_vec()
+        }
     };
     ExecSpec { call, argv, env: Vec::new(), cwd: params.cwd.clone() }
 }
@@ -316,10 +321,14 @@ mod tests {
     fn a_script_finds_directory_and_exported_variables_of_the_one_before() {
         let home = tempfile::tempdir().unwrap();
         let run = |script: &str| {
-            let params =
-                ExecStart { conversation: Some("c".to_owned()), shell: Some(script.to_owned()), ..ExecStart::default() };
+            let params = ExecStart {
+                conversation: Some("c".to_owned()),
+                shell: Some(script.to_owned()),
+                ..ExecStart::default()
+            };
             let argv = exec_spec(CallId::new("x"), &params).argv;
-            let output = Command::new(&argv[0]).args(&argv[1..]).env("HOME", home.path()).current_dir("/").output().unwrap();
+            let output =
+                Command::new(&argv[0]).args(&argv[1..]).env("HOME", home.path()).current_dir("/").output().unwrap();
             (String::from_utf8(output.stdout).unwrap(), output.status.code())
         };
         assert_eq!(run("cd /usr; export A='x  y'; B=lost; exit 3"), (String::new(), Some(3)));

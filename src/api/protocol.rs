@@ -469,7 +469,8 @@ mod tests {
 
     #[test]
     fn a_call_survives_the_way_through_a_message() {
-        let call = ApiCall::parse("turn.begin", Some(json!({"conversation": "c1", "spec": {"idle_seconds": 5}}))).unwrap();
+        let call =
+            ApiCall::parse("turn.begin", Some(json!({"conversation": "c1", "spec": {"idle_seconds": 5}}))).unwrap();
         let mut message = call.to_message(7);
         assert_eq!(message["id"], 7);
         assert_eq!(ApiCall::parse("turn.begin", Some(message["params"].take())).unwrap(), call);
@@ -478,7 +479,10 @@ mod tests {
     #[test]
     fn a_wrong_word_is_answered_with_the_nearest() {
         let error = ApiCall::parse("env.lsit", None).unwrap_err();
-        assert_eq!((error.message.as_str(), error.hint.as_str()), ("there is no method `env.lsit`", "did you mean `env.list`?"));
+        assert_eq!(
+            (error.message.as_str(), error.hint.as_str()),
+            ("there is no method `env.lsit`", "did you mean `env.list`?")
+        );
         let error = ApiCall::parse("env.new", Some(json!({"spec": {"idle": 5}}))).unwrap_err();
         assert!(error.message.contains("no parameter `idle`"), "{}", error.message);
         assert_eq!(error.hint, "did you mean `idle_seconds`?");

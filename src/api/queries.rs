@@ -10,9 +10,8 @@ pub fn query(state: &State, now: Moment, call: &ApiCall, extras: &Extras) -> Opt
     let answer = match call {
         ApiCall::Status(_) => Ok(shapes::status(state, now, extras)),
         ApiCall::EnvList(_) => Ok(environments(state, now, extras)),
-        ApiCall::EnvShow(params) => environment(state, &params.env).map(|env| {
-            json!({"environment": shapes::environment_in_detail(state, now, env, &extra(extras, env))})
-        }),
+        ApiCall::EnvShow(params) => environment(state, &params.env)
+            .map(|env| json!({"environment": shapes::environment_in_detail(state, now, env, &extra(extras, env))})),
         ApiCall::ConversationList(_) => {
             let mut all: Vec<&Conversation> = state.conversations.values().collect();
             all.sort_by(|a, b| (b.last_active, &a.id).cmp(&(a.last_active, &b.id)));
@@ -26,9 +25,7 @@ pub fn query(state: &State, now: Moment, call: &ApiCall, extras: &Extras) -> Opt
             value["outside"] = turns["outside"].clone();
             json!({"conversation": value})
         }),
-        ApiCall::TurnList(params) => {
-            conversation(state, &params.conversation).map(|found| shapes::turns(state, found))
-        }
+        ApiCall::TurnList(params) => conversation(state, &params.conversation).map(|found| shapes::turns(state, found)),
         ApiCall::TurnShow(params) => turn(state, &params.turn).map(|(owner, found)| {
             let mut value = shapes::turn(state, found);
             value["conversation"] = json!(owner.id);
@@ -40,7 +37,9 @@ pub fn query(state: &State, now: Moment, call: &ApiCall, extras: &Extras) -> Opt
             Ok(json!({"sessions": all}))
         }
         ApiCall::Reap(params) => match &params.explain {
-            Some(text) => environment(state, text).map(|env| json!({"verdicts": [shapes::listed_verdict(state, now, env)]})),
+            Some(text) => {
+                environment(state, text).map(|env| json!({"verdicts": [shapes::listed_verdict(state, now, env)]}))
+            }
             None if params.dry_run => Ok(verdicts(state, now)),
             None => return None,
         },
@@ -60,8 +59,7 @@ fn environments(state: &State, now: Moment, extras: &Extras) -> Value {
 
 /// The reaper's verdicts on all environments.
 pub(super) fn verdicts(state: &State, now: Moment) -> Value {
-    let all: Vec<Value> =
-        state.environments.values().map(|env| shapes::listed_verdict(state, now, env)).collect();
+    let all: Vec<Value> = state.environments.values().map(|env| shapes::listed_verdict(state, now, env)).collect();
     json!({"verdicts": all})
 }
 
@@ -108,7 +106,9 @@ pub fn turn<'a>(state: &'a State, text: &str) -> Result<(&'a Conversation, &'a T
     let all = || state.conversations.values().flat_map(|owner| owner.turns.iter().map(move |turn| (owner, turn)));
     let ids = all().map(|(_, turn)| turn.id.as_str());
     let id = by_prefix("turn", text, ids, "see `hermes-tui turn list --conversation ID`")?;
-    all().find(|(_, turn)| turn.id.as_str() == id).ok_or_else(|| missing("turn", text, "see `hermes-tui turn list --conversation ID`"))
+    all()
+        .find(|(_, turn)| turn.id.as_str() == id)
+        .ok_or_else(|| missing("turn", text, "see `hermes-tui turn list --conversation ID`"))
 }
 
 /// Finds a session by its id or a prefix of it.
@@ -124,12 +124,7 @@ fn missing(kind: &str, text: &str, hint: &str) -> Refusal {
     Refusal::new(RefusalKind::NotFound, format!("there is no {kind} `{text}`"), hint)
 }
 
-fn by_prefix<'a>(
-    kind: &str,
-    text: &str,
-    ids: impl Iterator<Item = &'a str>,
-    hint: &str,
-) -> Result<&'a str, Refusal> {
+fn by_prefix<'a>(kind: &str, text: &str, ids: impl Iterator<Item = &'a str>, hint: &str) -> Result<&'a str, Refusal> {
     let matches: Vec<&str> = ids.filter(|id| !text.is_empty() && id.starts_with(text)).collect();
     match matches.as_slice() {
         [] => Err(missing(kind, text, hint)),

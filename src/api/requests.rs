@@ -210,7 +210,10 @@ fn spec(flags: &SpecFlags, defaults: &Defaults) -> Result<(EnvSpec, Vec<String>)
     if let Some(env) = &flags.env {
         set("env");
         if let Some(name) = env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
-            return Err(usage(format!("`{}` cannot be the name of a variable", name.escape_debug()), "write NAME=VALUE"));
+            return Err(usage(
+                format!("`{}` cannot be the name of a variable", name.escape_debug()),
+                "write NAME=VALUE",
+            ));
         }
         if let Some((name, _)) = env.iter().find(|(_, value)| value.contains('\0')) {
             return Err(usage(format!("the value of {name} contains a NUL byte"), "leave it out"));
@@ -275,7 +278,10 @@ fn begin_turn(params: &TurnBegin, ids: &mut dyn FnMut() -> String, defaults: &De
 fn begin_call(state: &State, params: &ExecStart, ids: &mut dyn FnMut() -> String) -> Result<Request, Refusal> {
     let (env, conversation) = match (&params.env, &params.conversation) {
         (None, None) => {
-            return Err(usage("no environment was named", "name one, or a conversation: exec ENV -- …, or exec --conversation ID -- …"));
+            return Err(usage(
+                "no environment was named",
+                "name one, or a conversation: exec ENV -- …, or exec --conversation ID -- …",
+            ));
         }
         (Some(_), Some(_)) => {
             return Err(usage("an environment and a conversation were named", "name one of them"));

@@ -391,7 +391,8 @@ impl Connection {
             }
         };
         let Some(Value::String(method)) = envelope.method else {
-            let error = protocol_error("a message has no method".to_owned(), "send \"method\": \"env.list\" or another");
+            let error =
+                protocol_error("a message has no method".to_owned(), "send \"method\": \"env.list\" or another");
             self.answer(envelope.id.unwrap_or(Value::Null), &Err(error), permit);
             return true;
         };

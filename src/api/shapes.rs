@@ -205,8 +205,7 @@ pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extr
         let found = extra.mounts.iter();
         found.map(|(source, target, ro)| json!({"source": source, "target": target, "read_only": ro})).collect()
     };
-    let limits: Vec<Value> =
-        extra.limits.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
+    let limits: Vec<Value> = extra.limits.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
     let variables: Vec<&String> = env.spec.env.keys().collect();
     let more = json!({
         "mounts": mounts,
@@ -229,11 +228,8 @@ pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extr
 /// A verdict.
 #[must_use]
 pub fn verdict(verdict: &Verdict, env: Option<&Environment>) -> Value {
-    let evidence: Vec<Value> = verdict
-        .evidence
-        .iter()
-        .map(|fact| json!({"what": fact.what, "detail": clean(&fact.detail, env)}))
-        .collect();
+    let evidence: Vec<Value> =
+        verdict.evidence.iter().map(|fact| json!({"what": fact.what, "detail": clean(&fact.detail, env)})).collect();
     json!({"kind": verdict.kind, "reason": clean(&verdict.reason, env), "until": verdict.until.map(time), "evidence": evidence})
 }
 
@@ -301,8 +297,7 @@ pub fn turn(state: &State, turn: &Turn) -> Value {
 #[must_use]
 pub fn turns(state: &State, conversation: &Conversation) -> Value {
     let turns: Vec<Value> = conversation.turns.iter().map(|each| turn(state, each)).collect();
-    let outside =
-        commands(state, |call| call.turn.is_none() && call.conversation.as_ref() == Some(&conversation.id));
+    let outside = commands(state, |call| call.turn.is_none() && call.conversation.as_ref() == Some(&conversation.id));
     json!({"conversation": conversation.id, "turns": turns, "outside": outside})
 }
 

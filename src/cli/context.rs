@@ -78,7 +78,11 @@ impl Context {
         print: impl FnOnce(&Value) -> Result<(), Failure>,
     ) -> Result<u8, Failure> {
         let reply = self.call(call)?;
-        if self.json { print_json(&reply)? } else { print(&reply)? }
+        if self.json {
+            print_json(&reply)?
+        } else {
+            print(&reply)?
+        }
         Ok(0)
     }
 }

@@ -107,7 +107,9 @@ pub(super) fn run(context: &Context, verb: Env) -> Result<u8, Failure> {
             context.show(&call, |_| out.line(&format!("{} is stopped; its files are kept", output::plain(&stop.env))))
         }
         Env::Rm(remove) => rm(context, &out, &remove),
-        Env::Pin(env) => context.show(&ApiCall::EnvPin(which(env)), |reply| changed(reply, "is pinned: it is not reaped")),
+        Env::Pin(env) => {
+            context.show(&ApiCall::EnvPin(which(env)), |reply| changed(reply, "is pinned: it is not reaped"))
+        }
         Env::Unpin(env) => context.show(&ApiCall::EnvUnpin(which(env)), |reply| {
             changed(reply, &format!("is unpinned{}", until(&reply["environment"])))
         }),
@@ -137,7 +139,9 @@ fn future(env: &Value) -> (String, Style) {
             message if message.is_empty() => (text(&env["last_ending"], "why"), Style::Dim),
             message => (message, Style::Red),
         },
-        ([one], _) => (format!("held: {} {}", text(one, "kind"), text(one, "detail")).trim_end().to_owned(), Style::Cyan),
+        ([one], _) => {
+            (format!("held: {} {}", text(one, "kind"), text(one, "detail")).trim_end().to_owned(), Style::Cyan)
+        }
         (many, _) => (format!("held by {}", many.len()), Style::Cyan),
     }
 }
@@ -185,7 +189,10 @@ fn list(out: &Printer, reply: &Value) -> Result<(), Failure> {
 
 fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
     let join = |items: &Value, each: &dyn Fn(&Value) -> String| {
-        items.as_array().map(|items| items.iter().map(each).collect::<Vec<_>>().join("\n                 ")).unwrap_or_default()
+        items
+            .as_array()
+            .map(|items| items.iter().map(each).collect::<Vec<_>>().join("\n                 "))
+            .unwrap_or_default()
     };
     let word = |item: &Value| item.as_str().map(output::plain).unwrap_or_default();
     let phase = text(env, "phase");
@@ -197,30 +204,58 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
         Some(seconds) if seconds > 0.0 => clock(seconds as u64),
         _ => "never reaped".to_owned(),
     };
-    let activity = format!("{} {}, {}", text(&env["last_activity"], "kind"), text(&env["last_activity"], "detail"), ago(&env["last_activity"]["at"]));
+    let activity = format!(
+        "{} {}, {}",
+        text(&env["last_activity"], "kind"),
+        text(&env["last_activity"], "detail"),
+        ago(&env["last_activity"]["at"])
+    );
     out.fields(&[
         ("name", out.styled(&text(env, "name"), Style::Bold)),
         ("id", text(env, "id")),
-        ("phase", format!("{} {}", out.styled(&phase, phase_style(&phase)), out.styled(&format!("since {}", ago(&env["phase_since"])).replace(" ago", ""), Style::Dim))),
+        (
+            "phase",
+            format!(
+                "{} {}",
+                out.styled(&phase, phase_style(&phase)),
+                out.styled(&format!("since {}", ago(&env["phase_since"])).replace(" ago", ""), Style::Dim)
+            ),
+        ),
         ("failure", text(&env["failure"], "message")),
         ("last ending", text(&env["last_ending"], "why")),
         ("backend", format!("{} at {}", text(env, "backend"), text(env, "endpoint"))),
         ("isolation", text(env, "isolation")),
-        ("persistence", format!("{}, scope {}, {}", text(env, "persistence"), text(env, "scope"), text(env, "retention"))),
+        (
+            "persistence",
+            format!("{}, scope {}, {}", text(env, "persistence"), text(env, "scope"), text(env, "retention")),
+        ),
         ("sandbox", sandbox),
         ("image", text(env, "image")),
         ("user", text(env, "user")),
         ("directory", text(env, "cwd")),
         ("disk use", env["disk_bytes"].as_u64().map(output::bytes).unwrap_or_default()),
         ("network", text(env, "network")),
-        ("mounts", join(&env["mounts"], &|m| {
-            format!("{} on {} {}", text(m, "source"), text(m, "target"), if m["read_only"] == true { "ro" } else { "rw" })
-        })),
+        (
+            "mounts",
+            join(&env["mounts"], &|m| {
+                format!(
+                    "{} on {} {}",
+                    text(m, "source"),
+                    text(m, "target"),
+                    if m["read_only"] == true { "ro" } else { "rw" }
+                )
+            }),
+        ),
         ("limits", join(&env["limits"], &|limit| format!("{} {}", text(limit, "name"), text(limit, "value")))),
         ("variables", join(&env["variables"], &word)),
         ("idle time", format!("{idle}{}", until(env).replace(':', ","))),
         ("last activity", activity),
-        ("held by", join(&env["holders"], &|h| format!("{} {}, for {}", text(h, "kind"), text(h, "detail"), ago(&h["since"]).replace(" ago", "")))),
+        (
+            "held by",
+            join(&env["holders"], &|h| {
+                format!("{} {}, for {}", text(h, "kind"), text(h, "detail"), ago(&h["since"]).replace(" ago", ""))
+            }),
+        ),
         ("conversations", join(&env["conversations"], &word)),
         ("sessions", join(&env["sessions"], &word)),
         ("differs", join(&env["drift"], &word)),
@@ -245,7 +280,9 @@ fn rm(context: &Context, out: &Printer, remove: &Remove) -> Result<u8, Failure> 
     }
     let call = ApiCall::EnvRemove(EnvRemove { env: remove.env.clone(), force: remove.force, data: remove.data });
     let kept = if remove.data { "with its files" } else { "its files are kept" };
-    context.show(&call, |_| out.line(&format!("{} is removed; {kept}", output::plain(&remove.env)).replace("; with", " with")))
+    context.show(&call, |_| {
+        out.line(&format!("{} is removed; {kept}", output::plain(&remove.env)).replace("; with", " with"))
+    })
 }
 
 /// Names what is lost and what survives, and asks.
@@ -268,7 +305,13 @@ fn confirmed(out: &Printer, env: &Value, data: bool) -> Result<bool, Failure> {
     } else {
         files
     };
-    let head = format!("Remove {} ({}, {}, {})?", text(env, "name"), text(env, "backend"), text(env, "persistence"), text(env, "phase"));
+    let head = format!(
+        "Remove {} ({}, {}, {})?",
+        text(env, "name"),
+        text(env, "backend"),
+        text(env, "persistence"),
+        text(env, "phase")
+    );
     out.line(&out.styled(&head, Style::Bold))?;
     out.line(&format!("  {}      {}", out.styled("lost", Style::Red), lost.join("\n            ")))?;
     out.line(&format!("  {}  {survives}", out.styled("survives", Style::Green)))?;

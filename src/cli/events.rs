@@ -2,8 +2,8 @@
 
 use super::context::Context;
 use super::output::{Failure, Printer, Style, local_time, print_json, text};
-use crate::api::protocol::{EVENT, Nothing};
 use crate::api::ApiCall;
+use crate::api::protocol::{EVENT, Nothing};
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use std::io;
 use std::os::fd::AsFd;

@@ -23,11 +23,13 @@ const COLLECTED: usize = 16 * 1024 * 1024;
 const INPUT: usize = 64 * 1024;
 
 #[derive(Args, Debug)]
-#[command(override_usage = "hermes-tui exec [OPTIONS] ENV -- ARGV...\n       \
+#[command(
+    override_usage = "hermes-tui exec [OPTIONS] ENV -- ARGV...\n       \
     hermes-tui exec [OPTIONS] --conversation ID -- ARGV...\n       \
     hermes-tui exec [OPTIONS] ENV|--conversation ID --shell SCRIPT",
     after_help = "The exit code is the command's own; 124 its time ran out, 125 it could not be run by us, \
-                  126 it is not executable, 127 it was not found.")]
+                  126 it is not executable, 127 it was not found."
+)]
 pub(super) struct Exec {
     /// Environment: name, endpoint/name, or the beginning of its id
     #[arg(required_unless_present = "conversation", conflicts_with = "conversation")]
@@ -85,11 +87,7 @@ struct Signals([(i32, Signal); 3]);
 impl Signals {
     fn new() -> io::Result<Self> {
         let listen = |kind: SignalKind| Ok::<_, io::Error>((kind.as_raw_value(), signal(kind)?));
-        Ok(Self([
-            listen(SignalKind::interrupt())?,
-            listen(SignalKind::terminate())?,
-            listen(SignalKind::hangup())?,
-        ]))
+        Ok(Self([listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, listen(SignalKind::hangup())?]))
     }
 
     /// The number of the next one.

@@ -30,10 +30,16 @@ use std::process::ExitCode;
 
 /// See, use and clean up the sandboxes in which an agent's commands run.
 #[derive(Parser, Debug)]
-#[command(name = "hermes-tui", version, about, disable_help_subcommand = true, subcommand_value_name = "VERB",
+#[command(
+    name = "hermes-tui",
+    version,
+    about,
+    disable_help_subcommand = true,
+    subcommand_value_name = "VERB",
     subcommand_help_heading = "Verbs",
     after_help = "Without a verb, the screen opens. Verbs that need a host start it in the background.\n\
-                  HTUI_HOME=DIR keeps everything of one isolated profile under DIR.")]
+                  HTUI_HOME=DIR keeps everything of one isolated profile under DIR."
+)]
 struct Cli {
     #[command(flatten)]
     global: Global,
@@ -93,7 +99,8 @@ pub fn main() -> ExitCode {
         Ok(Ok(code)) => code,
         Ok(Err(failure)) => report(&failure, json),
         Err(_) => {
-            let logs = Paths::find().map_or_else(|_| "the state folder".to_owned(), |paths| paths.logs().display().to_string());
+            let logs = Paths::find()
+                .map_or_else(|_| "the state folder".to_owned(), |paths| paths.logs().display().to_string());
             let error = ApiError::new(
                 ErrorCode::Internal,
                 "hermes-tui met a defect of its own and cannot go on",

@@ -88,7 +88,8 @@ impl Printer {
     /// Looks at standard output.
     pub(super) fn new() -> Self {
         let terminal = io::stdout().is_terminal();
-        let width = terminal.then(|| crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns))).flatten();
+        let width =
+            terminal.then(|| crossterm::terminal::size().ok().map(|(columns, _)| usize::from(columns))).flatten();
         Self { colour: coloured(terminal), width: width.filter(|width| *width > 0) }
     }
 

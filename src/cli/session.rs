@@ -90,8 +90,12 @@ fn list(out: &Printer, reply: &Value) -> Result<(), Failure> {
                 (state, Some(code)) => (format!("{state} {code}"), Style::Dim),
                 (state, None) => (state.to_owned(), Style::Dim),
             };
-            let program: Vec<String> =
-                session["program"].as_array().into_iter().flatten().filter_map(|word| word.as_str().map(output::plain)).collect();
+            let program: Vec<String> = session["program"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .filter_map(|word| word.as_str().map(output::plain))
+                .collect();
             let size = format!("{}x{}", session["size"][1], session["size"][0]);
             vec![
                 (text(session, "id"), Style::Bold),

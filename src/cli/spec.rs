@@ -97,7 +97,8 @@ fn mount(text: &str) -> Result<Mount, String> {
         Some(rest) => (rest, true),
         None => (text.strip_suffix(":rw").unwrap_or(text), false),
     };
-    let Some((source, target)) = rest.split_once(':').filter(|(source, target)| !source.is_empty() && !target.is_empty())
+    let Some((source, target)) =
+        rest.split_once(':').filter(|(source, target)| !source.is_empty() && !target.is_empty())
     else {
         return Err("write SRC:DST or SRC:DST:ro".to_owned());
     };
@@ -149,10 +150,15 @@ mod tests {
 
     #[test]
     fn sizes_and_mounts_are_understood_or_refused() {
-        assert_eq!((size("512M"), size("2GiB"), size("1.5k"), size("10")), (Ok(512 << 20), Ok(2 << 30), Ok(1536), Ok(10)));
+        assert_eq!(
+            (size("512M"), size("2GiB"), size("1.5k"), size("10")),
+            (Ok(512 << 20), Ok(2 << 30), Ok(1536), Ok(10))
+        );
         assert!(["", "G", "-1M", "1X", "nan", "inf", "0"].iter().all(|text| size(text).is_err()));
         let read_only = mount("/usr:/x:ro").unwrap();
         assert_eq!((read_only.source.as_str(), read_only.target.as_str(), read_only.read_only), ("/usr", "/x", true));
-        assert!(["/usr", ":/x", "/usr:", "/usr:x", "/no/such/folder:/x", "/usr:/x:rx"].iter().all(|t| mount(t).is_err()));
+        assert!(
+            ["/usr", ":/x", "/usr:", "/usr:x", "/no/such/folder:/x", "/usr:/x:rx"].iter().all(|t| mount(t).is_err())
+        );
     }
 }

@@ -107,9 +107,9 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
             let call = ApiCall::TurnList(ConversationRef { conversation: which.conversation });
             context.show(&call, |reply| print_turns(&out, reply))
         }
-        Turn::Show(show) => context.show(&ApiCall::TurnShow(TurnShow { turn: show.turn }), |reply| {
-            print_turn(&out, &reply["turn"])
-        }),
+        Turn::Show(show) => {
+            context.show(&ApiCall::TurnShow(TurnShow { turn: show.turn }), |reply| print_turn(&out, &reply["turn"]))
+        }
     }
 }
 

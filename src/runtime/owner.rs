@@ -48,7 +48,9 @@ impl OwnerError {
             Self::Taken(_) => "look at it with `hermes-tui status`, end it with `hermes-tui shutdown`, or use another \
                                profile with HTUI_HOME=DIR"
                 .to_owned(),
-            Self::Io { path, .. } => format!("make {} writable, or use another profile with HTUI_HOME=DIR", path.display()),
+            Self::Io { path, .. } => {
+                format!("make {} writable, or use another profile with HTUI_HOME=DIR", path.display())
+            }
         }
     }
 }
@@ -68,15 +70,24 @@ impl Owner {
     pub fn acquire(paths: &Paths) -> Result<Self, OwnerError> {
         let path = paths.lock();
         let io = |error| OwnerError::Io { path: path.clone(), error };
-        let mut file =
-            OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(&path).map_err(io)?;
+        let mut file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(OwnerError::Taken(parse(&mut file))),
             Err(TryLockError::Error(error)) => return Err(io(error)),
         }
-        let info =
-            OwnerInfo { pid: std::process::id(), socket: paths.socket(), version: env!("CARGO_PKG_VERSION").to_owned() };
+        let info = OwnerInfo {
+            pid: std::process::id(),
+            socket: paths.socket(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
         let mut text = serde_json::to_vec(&info).unwrap_or_default();
         text.push(b'\n');
         file.set_len(0).and_then(|()| file.seek(SeekFrom::Start(0))).and_then(|_| file.write_all(&text)).map_err(io)?;

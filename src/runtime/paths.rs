@@ -188,7 +188,8 @@ pub fn private_dir(path: &Path) -> io::Result<()> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
         Err(error) => return Err(about(path, &error)),
     }
-    let refuse = |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{}: {why}", path.display())));
+    let refuse =
+        |why: String| Err(io::Error::new(io::ErrorKind::PermissionDenied, format!("{}: {why}", path.display())));
     let meta = fs::symlink_metadata(path).map_err(|error| about(path, &error))?;
     if meta.file_type().is_symlink() {
         return refuse("is a symbolic link; sockets are only put into a folder of the user's own".to_owned());
@@ -228,6 +229,10 @@ mod tests {
     #[test]
     fn a_profile_folder_holds_everything() {
         let paths = Paths::under(Path::new("/p"), None, 1000).unwrap();
-        assert!([&paths.config_dir, &paths.data_dir, &paths.state_dir, &paths.runtime_dir].iter().all(|p| p.starts_with("/p")));
+        assert!(
+            [&paths.config_dir, &paths.data_dir, &paths.state_dir, &paths.runtime_dir]
+                .iter()
+                .all(|p| p.starts_with("/p"))
+        );
     }
 }

@@ -118,6 +118,9 @@ mod tests {
 
     #[test]
     fn known_values_are_masked_but_not_trivial_ones() {
-        assert_eq!(redact("run --pw hunter22 --level dev", ["hunter22", "dev"]), format!("run --pw {MASK} --level dev"));
+        assert_eq!(
+            redact("run --pw hunter22 --level dev", ["hunter22", "dev"]),
+            format!("run --pw {MASK} --level dev")
+        );
     }
 }

@@ -65,7 +65,10 @@ async fn serve(options: &HostOptions) -> Result<(), HostError> {
     };
     loop {
         let Incoming { call, reply, .. } = tokio::select! {
-            Some(Inbound::Call(incoming)) = inbound.recv() => incoming,
+            Some(inbound) = inbound.recv() => match inbound {
+                Inbound::Call(incoming) => incoming,
+                Inbound::Closed(_) => continue,
+            },
             _ = terminate.recv() => break,
             _ = interrupt.recv() => break,
             _ = &mut server => break,

@@ -228,7 +228,8 @@ impl Store {
         let (disk, restored) = Disk::open(path, limits, now, &mut troubles);
         let mut pending = Pending { now, failing: disk.is_none(), ..Pending::default() };
         restored.environments.iter().for_each(|env| pending.remember_values(env));
-        let shared = Arc::new(Shared { path: path.to_owned(), limits, pending: Mutex::new(pending), changed: Condvar::new() });
+        let shared =
+            Arc::new(Shared { path: path.to_owned(), limits, pending: Mutex::new(pending), changed: Condvar::new() });
         let worker = shared.clone();
         let writer = std::thread::Builder::new().name("journal".to_owned()).spawn(move || write_loop(&worker, disk));
         let writer = match writer {

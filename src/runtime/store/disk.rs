@@ -55,7 +55,12 @@ pub(super) struct Disk {
 
 impl Disk {
     /// Opens and reads; sets a bad file aside. `None` if the place cannot be used now.
-    pub(super) fn open(path: &Path, limits: Limits, now: Moment, troubles: &mut Vec<Trouble>) -> (Option<Self>, Restored) {
+    pub(super) fn open(
+        path: &Path,
+        limits: Limits,
+        now: Moment,
+        troubles: &mut Vec<Trouble>,
+    ) -> (Option<Self>, Restored) {
         for _ in 0..2 {
             match Self::try_open(path).and_then(|disk| {
                 let restored = disk.read(troubles)?;
@@ -205,8 +210,9 @@ impl Disk {
         }
         for (call, chunks) in &batch.outputs {
             transaction.prepare_cached("DELETE FROM outputs WHERE call = ?1")?.execute([call.as_str()])?;
-            let mut insert = transaction
-                .prepare_cached("INSERT INTO outputs (call, seq, stream, bytes, omitted) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO outputs (call, seq, stream, bytes, omitted) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )?;
             for (seq, chunk) in chunks.iter().enumerate() {
                 let stream = match chunk.stream {
                     None => 0,
@@ -246,10 +252,7 @@ impl Disk {
                 WHERE total > ?1)",
             [signed(limits.output_total)],
         )?;
-        transaction.execute(
-            "DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?1",
-            [limits.events],
-        )?;
+        transaction.execute("DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?1", [limits.events])?;
         transaction.commit()?;
         self.connection.execute_batch("PRAGMA incremental_vacuum(1000)")
     }
@@ -270,16 +273,19 @@ impl Disk {
 /// left beside it: older, but better than nothing.
 fn read_only(path: &Path, troubles: &mut Vec<Trouble>) -> Option<Restored> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-    let encoded: String = path.to_str()?.chars().map(|c| match c {
-        '?' => "%3f".to_owned(),
-        '#' => "%23".to_owned(),
-        '%' => "%25".to_owned(),
-        other => other.to_string(),
-    }).collect();
+    let encoded: String = path
+        .to_str()?
+        .chars()
+        .map(|c| match c {
+            '?' => "%3f".to_owned(),
+            '#' => "%23".to_owned(),
+            '%' => "%25".to_owned(),
+            other => other.to_string(),
+        })
+        .collect();
     let whole = Connection::open_with_flags(path, flags);
-    let alone = || {
-        Connection::open_with_flags(format!("file:{encoded}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI)
-    };
+    let alone =
+        || Connection::open_with_flags(format!("file:{encoded}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI);
     let read = |connection: rusqlite::Result<Connection>, troubles: &mut Vec<Trouble>| {
         Disk { path: path.to_owned(), connection: connection.ok()? }.read(troubles).ok()
     };
@@ -334,7 +340,13 @@ fn write_row(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result
                 .prepare_cached(
                     "INSERT OR REPLACE INTO calls (id, env, conversation, began, data) VALUES (?1, ?2, ?3, ?4, ?5)",
                 )?
-                .execute(params![call.id.as_str(), call.env.as_str(), conversation, signed(call.began.0), json(&call)])?;
+                .execute(params![
+                    call.id.as_str(),
+                    call.env.as_str(),
+                    conversation,
+                    signed(call.began.0),
+                    json(&call)
+                ])?;
         }
         Change::Delete(record) => {
             let (table, id) = match record {
@@ -397,7 +409,8 @@ pub(super) fn read_output(path: &Path, call: &CallId) -> rusqlite::Result<Vec<Ou
     let connection =
         Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     connection.busy_timeout(Duration::from_secs(1))?;
-    let mut statement = connection.prepare("SELECT stream, bytes, omitted FROM outputs WHERE call = ?1 ORDER BY seq")?;
+    let mut statement =
+        connection.prepare("SELECT stream, bytes, omitted FROM outputs WHERE call = ?1 ORDER BY seq")?;
     let rows = statement.query_map([call.as_str()], |row| {
         let stream = match row.get::<_, i64>(0)? {
             1 => Some(OutputStream::Stdout),

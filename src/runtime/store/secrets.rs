@@ -38,10 +38,8 @@ pub(super) fn put(journal: &Path, env: &Environment) -> io::Result<()> {
 
 /// Puts the values back into an environment that was read from the journal.
 pub(super) fn restore(journal: &Path, env: &mut Environment) {
-    let values: BTreeMap<String, String> = fs::read(file(journal, &env.id))
-        .ok()
-        .and_then(|text| serde_json::from_slice(&text).ok())
-        .unwrap_or_default();
+    let values: BTreeMap<String, String> =
+        fs::read(file(journal, &env.id)).ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default();
     // A variable whose value is lost is left out: an empty value would be a wrong one.
     env.spec.env = values;
 }
