@@ -46,6 +46,49 @@ pub struct Notice {
     pub text: String,
 }
 
+impl Notice {
+    /// A notice that concerns nothing yet.
+    #[must_use]
+    pub fn new(kind: NoticeKind, text: impl Into<String>) -> Self {
+        Self { kind, env: None, conversation: None, turn: None, session: None, call: None, text: text.into() }
+    }
+
+    /// Concerning this environment.
+    #[must_use]
+    pub fn env(mut self, id: &EnvId) -> Self {
+        self.env = Some(id.clone());
+        self
+    }
+
+    /// Concerning this conversation.
+    #[must_use]
+    pub fn conversation(mut self, id: &ConversationId) -> Self {
+        self.conversation = Some(id.clone());
+        self
+    }
+
+    /// Concerning this turn.
+    #[must_use]
+    pub fn turn(mut self, id: &TurnId) -> Self {
+        self.turn = Some(id.clone());
+        self
+    }
+
+    /// Concerning this session.
+    #[must_use]
+    pub fn session(mut self, id: &SessionId) -> Self {
+        self.session = Some(id.clone());
+        self
+    }
+
+    /// Concerning this command.
+    #[must_use]
+    pub fn call(mut self, id: &CallId) -> Self {
+        self.call = Some(id.clone());
+        self
+    }
+}
+
 /// Kinds of notices, named `noun.verb` in the event stream.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum NoticeKind {
@@ -158,7 +201,8 @@ pub enum Effect {
         sandbox: SandboxId,
         /// What to do.
         deed: Deed,
-        /// True when a person ordered it although it was held: fresh activity is then no surprise.
+        /// True when idleness is not its ground (a person forced it, its turn or conversation ended, the host ends):
+        /// fresh activity and live processes are then no surprise.
         ordered: bool,
     },
     /// Delete the files of a removed environment (a person asked).

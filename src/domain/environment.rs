@@ -1,5 +1,6 @@
 //! Environments: what was wanted, and what became of it.
 
+use super::books::Books;
 use super::id::{ConversationId, EndpointId, EnvId, Generation, SandboxId};
 use super::lease::Lease;
 use super::moment::{Moment, Span};
@@ -248,10 +249,46 @@ pub struct Environment {
     pub warned: bool,
     /// Conversations that it serves.
     pub conversations: BTreeSet<ConversationId>,
-    /// Set while a person typed in it during the running turn (defers the end of scope `turn`).
+    /// Set while a person typed in it, or asked for more time, during the running turn (defers the end of scope `turn`).
     pub person_typed: bool,
     /// The last failure, until something succeeds.
     pub failure: Option<Failure>,
     /// How its last sandbox ended.
     pub last_ending: Option<Ending>,
+    /// The core's own notes.
+    #[serde(default)]
+    pub books: Books,
+}
+
+impl Environment {
+    /// A new one without a sandbox.
+    #[must_use]
+    pub fn new(id: EnvId, name: impl Into<String>, spec: EnvSpec, origin: Origin, now: Moment) -> Self {
+        Self {
+            id,
+            name: name.into(),
+            spec,
+            origin,
+            created: now,
+            phase: Phase::Absent,
+            phase_since: now,
+            generation: Generation::default(),
+            sandbox: None,
+            leases: Vec::new(),
+            last_activity: Activity { kind: ActivityKind::Started, detail: "listed".into(), at: now },
+            deadline: None,
+            warned: false,
+            conversations: BTreeSet::new(),
+            person_typed: false,
+            failure: None,
+            last_ending: None,
+            books: Books::default(),
+        }
+    }
+
+    /// Whether it is removed when its scope ends.
+    #[must_use]
+    pub fn is_ephemeral(&self) -> bool {
+        self.spec.persistence == Persistence::Ephemeral
+    }
 }

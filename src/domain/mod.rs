@@ -2,18 +2,37 @@
 //!
 //! Deterministic: no clock, no files, no tasks. All change enters through [`State::apply`].
 
+mod adoption;
+pub mod books;
+mod calls;
+mod conversations;
 pub mod effect;
+mod endpoints;
 pub mod environment;
 pub mod event;
 pub mod evidence;
+mod explain;
 pub mod id;
+mod idle;
 pub mod lease;
+mod leases;
+pub mod lifecycle;
 pub mod moment;
+pub mod naming;
+mod orders;
+mod outbox;
+pub mod reaper;
 pub mod request;
 pub mod session;
+mod sessions;
+mod shutdown;
 pub mod state;
+mod teardown;
 pub mod turn;
+mod turns;
 pub mod verdict;
+mod waiting;
+pub mod words;
 
 pub use effect::{Deed, Effect, Notice, NoticeKind, Record};
 pub use environment::{

@@ -1,0 +1,160 @@
+//! Endpoints that answer or do not, what happens to sandboxes behind our back, and a clock that jumps.
+
+use super::effect::{Deed, Notice, NoticeKind};
+use super::environment::{Environment, Phase};
+use super::id::{EndpointId, EnvId, SandboxId};
+use super::idle::GRACE;
+use super::lifecycle::Change;
+use super::moment::{Moment, Span};
+use super::outbox::Outbox;
+use super::state::State;
+use super::words;
+
+/// For how long an endpoint counts as down after a single operation found it so, if its watcher says nothing.
+const SUSPICION: Span = Span::seconds(30);
+
+impl State {
+    pub(super) fn endpoint_down(&mut self, out: &mut Outbox, endpoint: &EndpointId, detail: String) {
+        self.suspect.remove(endpoint);
+        self.go_down(out, endpoint, detail);
+    }
+
+    /// One operation found the endpoint unreachable. Its watcher will say so, too; if it does not, the endpoint is
+    /// tried again after a while.
+    pub(super) fn suspect(&mut self, out: &mut Outbox, endpoint: &EndpointId, detail: &str) {
+        if self.down.contains_key(endpoint) {
+            return;
+        }
+        self.suspect.insert(endpoint.clone(), out.now + SUSPICION);
+        self.go_down(out, endpoint, detail.to_owned());
+    }
+
+    fn go_down(&mut self, out: &mut Outbox, endpoint: &EndpointId, detail: String) {
+        let text = format!("{endpoint} does not answer: {detail}; nothing there is ended until it does");
+        if self.down.insert(endpoint.clone(), detail).is_none() {
+            out.announce(Notice::new(NoticeKind::EndpointDown, text));
+        }
+        for id in self.environments_of(endpoint) {
+            if let Some(env) = self.edit(out, &id) {
+                // Whatever was asked there may never be answered; it is asked anew.
+                env.books.looking = false;
+            }
+        }
+    }
+
+    /// It answers again; what it holds is known only after its next list.
+    pub(super) fn endpoint_up(&mut self, out: &mut Outbox, endpoint: &EndpointId) {
+        self.suspect.remove(endpoint);
+        if self.down.remove(endpoint).is_some() {
+            self.unlisted.insert(endpoint.clone());
+            out.announce(Notice::new(NoticeKind::EndpointUp, format!("{endpoint} answers again")));
+        }
+    }
+
+    /// Ends the suspicions that nobody confirmed.
+    pub(super) fn expire_suspicions(&mut self, out: &mut Outbox) {
+        let over: Vec<EndpointId> =
+            self.suspect.iter().filter(|(_, until)| **until <= out.now).map(|(endpoint, _)| endpoint.clone()).collect();
+        for endpoint in over {
+            self.suspect.remove(&endpoint);
+            self.down.remove(&endpoint);
+            out.announce(Notice::new(NoticeKind::EndpointUp, format!("{endpoint} is tried again")));
+            for id in self.environments_of(&endpoint) {
+                self.edit(out, &id);
+            }
+        }
+    }
+
+    pub(super) fn environments_of(&self, endpoint: &EndpointId) -> Vec<EnvId> {
+        self.environments.values().filter(|env| env.spec.endpoint == *endpoint).map(|env| env.id.clone()).collect()
+    }
+
+    /// Somebody else stopped or removed a sandbox.
+    pub(super) fn sandbox_ended(
+        &mut self,
+        out: &mut Outbox,
+        sandbox: &SandboxId,
+        endpoint: &EndpointId,
+        removed: bool,
+        why: &str,
+    ) {
+        let owner = |env: &&Environment| env.sandbox.as_ref() == Some(sandbox) && env.spec.endpoint == *endpoint;
+        let Some(id) = self.environments.values().find(owner).map(|env| env.id.clone()) else { return };
+        match self.environments.get(&id).map(|env| env.phase) {
+            Some(Phase::Ready | Phase::Stopped) if removed => self.vanished(out, &id, why),
+            Some(Phase::Ready) => self.halted(out, &id, why),
+            Some(Phase::Provisioning | Phase::Failed) if removed => self.detach(out, &id),
+            Some(Phase::Reaping) if removed => self.removal_overtook(out, &id),
+            _ => {}
+        }
+    }
+
+    /// Its start is under way or failed: the next try makes a new one.
+    fn detach(&mut self, out: &mut Outbox, id: &EnvId) {
+        if let Some(env) = self.edit(out, id) {
+            env.sandbox = None;
+        }
+    }
+
+    /// It is being stopped by us and is gone: the confirmation of the stop finds nothing left.
+    fn removal_overtook(&mut self, out: &mut Outbox, id: &EnvId) {
+        if let Some(teardown) = self.edit(out, id).and_then(|env| env.books.teardown.as_mut()) {
+            teardown.end.deed = Deed::Remove;
+        }
+    }
+
+    /// A sandbox is gone behind our back.
+    pub(super) fn vanished(&mut self, out: &mut Outbox, id: &EnvId, why: &str) {
+        let now = out.now;
+        let Some(env) = self.edit(out, id) else { return };
+        if !env.change(Change::Vanished, now) {
+            return;
+        }
+        env.sandbox = None;
+        env.books.teardown = None;
+        let kind = if env.phase == Phase::Lost { NoticeKind::EnvLost } else { NoticeKind::EnvRemoved };
+        let notice = Notice::new(kind, format!("{} is gone: {why}", env.name)).env(id);
+        self.sandbox_over(out, id, why);
+        out.announce(notice);
+    }
+
+    /// A sandbox was stopped behind our back.
+    pub(super) fn halted(&mut self, out: &mut Outbox, id: &EnvId, why: &str) {
+        let now = out.now;
+        let Some(env) = self.edit(out, id) else { return };
+        if !env.change(Change::Halted, now) {
+            return;
+        }
+        let notice = Notice::new(NoticeKind::EnvStopped, format!("{} stopped: {why}", env.name)).env(id);
+        self.sandbox_over(out, id, why);
+        out.announce(notice);
+    }
+
+    /// After a jump nothing is reaped before 60 s and a fresh look; leases get the same time.
+    pub(super) fn clock_jumped(&mut self, out: &mut Outbox, by: Span) {
+        let now = out.now;
+        out.announce(Notice::new(NoticeKind::ClockJumped, format!("the clock jumped by {}", words::span(by))));
+        let all: Vec<EnvId> = self.environments.keys().cloned().collect();
+        for id in all {
+            let Some(env) = self.edit(out, &id) else { continue };
+            env.grant_grace(now);
+            for lease in &mut env.leases {
+                lease.until = lease.until.map(|until| until.max(now + GRACE));
+            }
+        }
+    }
+}
+
+impl Environment {
+    /// Nothing is reaped before a minute has passed and a fresh look found nothing.
+    pub(super) fn grant_grace(&mut self, now: Moment) {
+        // What is being started in this very moment starts afresh.
+        let nothing_there = self.sandbox.is_none() || self.phase == Phase::Provisioning;
+        if nothing_there && !self.books.adopting {
+            return;
+        }
+        let grace = now + GRACE;
+        self.books.grace = Some(grace);
+        self.defer(grace);
+    }
+}

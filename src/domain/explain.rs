@@ -1,0 +1,152 @@
+//! Puts judgements into words: the verdict with the facts that it rests on.
+
+use super::effect::Deed;
+use super::environment::{ActivityKind, Environment, Origin, Persistence};
+use super::id::EnvId;
+use super::moment::Moment;
+use super::reaper::{Ground, Judgement, judge};
+use super::state::State;
+use super::verdict::{Fact, Verdict, VerdictKind};
+use super::words;
+
+impl Deed {
+    /// "stopped" or "removed".
+    #[must_use]
+    pub fn participle(self) -> &'static str {
+        match self {
+            Self::Stop => "stopped",
+            Self::Remove => "removed",
+        }
+    }
+}
+
+impl State {
+    /// The verdict on one environment, in words.
+    pub(super) fn explain(&self, now: Moment, id: &EnvId) -> Option<Verdict> {
+        let env = self.environments.get(id)?;
+        let judgement = judge(env, self.access(env), now, None);
+        let reason = self.reason(env, &judgement, now);
+        let evidence = facts(env, now);
+        Some(Verdict { kind: judgement.kind, reason, until: judgement.until, evidence })
+    }
+
+    fn reason(&self, env: &Environment, judgement: &Judgement, now: Moment) -> String {
+        let left = judgement.until.map(|until| words::span(until.since(now)));
+        let deed = env.idle_deed().map_or("ended", Deed::participle);
+        match judgement.ground {
+            Ground::Unreachable => {
+                let why = self.down.get(&env.spec.endpoint).map_or("", String::as_str);
+                format!("{} does not answer ({why}): nothing is decided until it does", env.spec.endpoint)
+            }
+            Ground::Unlisted => format!("the list of {} has not been seen yet", env.spec.endpoint),
+            Ground::NotOurs => not_ours(env.origin),
+            Ground::AtRest => at_rest(env),
+            Ground::Starting => "it is being started".into(),
+            Ground::TearingDown => tearing_down(env),
+            Ground::Leases => format!("held by {}", words::holders(&env.holders())),
+            Ground::Process => {
+                let next = left.unwrap_or_default();
+                format!("in use by {}; looked at again in {next}", words::holders(&env.holders()))
+            }
+            Ground::KeepRunning => "its retention keeps it running".into(),
+            Ground::IdleOff => "idle reaping is off: its idle time is 0".into(),
+            Ground::Ending(cause) => {
+                let deed = env.books.end.as_ref().map_or(Deed::Stop, |end| end.deed);
+                let sentence = cause.sentence(deed, env.spec.idle);
+                left.map_or_else(|| format!("to be {sentence}"), |left| format!("to be {sentence}, in {left}"))
+            }
+            Ground::Idle if judgement.kind == VerdictKind::Reap && env.books.looking => {
+                "its idle deadline has passed; a look inside is under way".into()
+            }
+            Ground::Idle if judgement.kind == VerdictKind::Reap => format!("its idle deadline has passed: {deed}"),
+            Ground::Idle => format!("{deed} in {} unless it is used", left.unwrap_or_default()),
+        }
+    }
+}
+
+fn not_ours(origin: Origin) -> String {
+    match origin {
+        Origin::Hermes => "made by a hermes-agent, which ends it by its own rules".into(),
+        _ => "not made by us: never ended by us".into(),
+    }
+}
+
+fn at_rest(env: &Environment) -> String {
+    let phase = words::phase(env.phase);
+    match (&env.failure, &env.last_ending) {
+        (Some(failure), _) => format!("{phase}: {}", failure.message),
+        (None, Some(ending)) => format!("{phase}: {}", ending.why),
+        (None, None) => format!("{phase}: no sandbox runs"),
+    }
+}
+
+fn tearing_down(env: &Environment) -> String {
+    env.books.teardown.as_ref().map_or_else(
+        || "it is being torn down".into(),
+        |teardown| format!("being {}", teardown.end.cause.sentence(teardown.end.deed, env.spec.idle)),
+    )
+}
+
+fn facts(env: &Environment, now: Moment) -> Vec<Fact> {
+    let fact = |what: &str, detail: String| Fact { what: what.into(), detail };
+    let ago = |at: Moment| format!("{} ago", words::span(now.since(at)));
+    let mut facts = vec![fact("rule", rule(env))];
+    let activity = &env.last_activity;
+    facts.push(fact("activity", format!("{} ({}), {}", word(activity.kind), activity.detail, ago(activity.at))));
+    for holder in env.holders() {
+        facts.push(fact("holder", format!("{}: {}, since {}", holder.kind, holder.detail, ago(holder.since))));
+    }
+    if let Some(deadline) = env.deadline {
+        facts.push(fact("deadline", format!("in {}", words::span(deadline.since(now)))));
+    }
+    if let Some(seen) = &env.books.seen {
+        let (live, shells) = (seen.evidence.processes.len(), seen.evidence.idle_shells as usize);
+        let detail = format!(
+            "{live} live process{}, {} command{} of others, {shells} idle shell{}, {}",
+            if live == 1 { "" } else { "es" },
+            seen.evidence.execs,
+            words::plural(seen.evidence.execs as usize),
+            words::plural(shells),
+            ago(seen.at)
+        );
+        facts.push(fact("look", detail));
+    }
+    if let Some(failure) = &env.failure {
+        facts.push(fact("failure", format!("{} ({}, {})", failure.message, failure.hint, ago(failure.at))));
+    }
+    facts.push(fact("actor", actor(env)));
+    facts
+}
+
+fn rule(env: &Environment) -> String {
+    let idle =
+        env.idle_time().map_or_else(|| "never by idleness".into(), |idle| format!("after {} idle", words::span(idle)));
+    let scope = words::scope(env.spec.scope);
+    match env.spec.persistence {
+        Persistence::Persistent => {
+            format!("persistent, scope {scope}, retention {}: {idle}", words::retention(env.spec.retention))
+        }
+        Persistence::Ephemeral => format!("ephemeral, scope {scope}: removed when its scope ends, {idle}"),
+        Persistence::Unknown => "persistence unknown".into(),
+    }
+}
+
+fn word(kind: ActivityKind) -> &'static str {
+    match kind {
+        ActivityKind::Started => "started",
+        ActivityKind::Turn => "turn",
+        ActivityKind::Command => "command",
+        ActivityKind::Person => "person",
+        ActivityKind::Exec => "exec of others",
+        ActivityKind::Extended => "extended",
+        ActivityKind::Adopted => "adopted",
+    }
+}
+
+fn actor(env: &Environment) -> String {
+    match env.origin {
+        Origin::Managed => "hermes-tui".into(),
+        Origin::Hermes => "hermes-agent".into(),
+        Origin::Foreign => "whoever made it".into(),
+    }
+}

@@ -1,0 +1,173 @@
+//! What a person orders: new, start, stop, remove, pin, extend, rename.
+
+use super::books::{Cause, End, Need, Waiter};
+use super::effect::{Deed, Notice, NoticeKind};
+use super::environment::{ActivityKind, EnvSpec, Environment, Origin, Phase};
+use super::id::{EnvId, ReplyTo};
+use super::lease::LeaseKind;
+use super::moment::Span;
+use super::naming;
+use super::outbox::Outbox;
+use super::request::{Answer, Refusal, RefusalKind};
+use super::state::State;
+use super::turns::check_spec;
+use super::words;
+
+/// The order to end a sandbox, in one piece.
+#[derive(Clone, Copy)]
+pub(super) struct EndOrder {
+    pub deed: Deed,
+    pub force: bool,
+    pub data: bool,
+}
+
+impl State {
+    pub(super) fn new_environment(
+        &mut self,
+        out: &mut Outbox,
+        reply: ReplyTo,
+        id: EnvId,
+        name: Option<String>,
+        spec: &EnvSpec,
+    ) {
+        if let Err(refusal) = self.check_new(&id, name.as_deref(), spec) {
+            return out.refuse(reply, refusal);
+        }
+        let name = name.unwrap_or_else(|| self.free_name(&spec.endpoint, "env-1"));
+        let id = self.list_new(out, id, name, spec);
+        self.waiters.push(Waiter { reply, env: Some(id), need: Need::Ready });
+    }
+
+    fn check_new(&self, id: &EnvId, name: Option<&str>, spec: &EnvSpec) -> Result<(), Refusal> {
+        check_spec(spec)?;
+        if let Some(name) = name {
+            self.check_name(&spec.endpoint, name, None)?;
+        }
+        if self.environments.contains_key(id) {
+            let message = format!("an environment {id} exists already");
+            return Err(Refusal::new(RefusalKind::Usage, message, "make it with a fresh id"));
+        }
+        self.check_endpoint(spec)
+    }
+
+    pub(super) fn start(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId) {
+        if let Err(refusal) = self.check_usable(id) {
+            return out.refuse(reply, refusal);
+        }
+        self.edit(out, id);
+        self.waiters.push(Waiter { reply, env: Some(id.clone()), need: Need::Ready });
+    }
+
+    pub(super) fn order_end(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, order: EndOrder) {
+        if let Err(refusal) = self.check_end(id, order) {
+            return out.refuse(reply, refusal);
+        }
+        let now = out.now;
+        let Some(env) = self.edit(out, id) else { return };
+        let runs = matches!(env.phase, Phase::Ready | Phase::Provisioning | Phase::Reaping);
+        if order.deed == Deed::Stop && !runs {
+            return out.reply(reply, Answer::Environment(id.clone()));
+        }
+        let remove = order.deed == Deed::Remove;
+        let earlier = env.books.end.take().filter(End::ordered);
+        env.books.end = Some(End {
+            at: now,
+            // A removal that was ordered before stays ordered.
+            deed: if earlier.as_ref().is_some_and(|end| end.deed == Deed::Remove) { Deed::Remove } else { order.deed },
+            cause: Cause::Person,
+            force: order.force,
+            forget: remove || earlier.as_ref().is_some_and(|end| end.forget),
+            data: order.data || earlier.as_ref().is_some_and(|end| end.data),
+        });
+        let need = if remove { Need::Removed } else { Need::Stopped };
+        self.waiters.push(Waiter { reply, env: Some(id.clone()), need });
+        // Whoever waited for it to be ready waits in vain.
+        let name = self.environments.get(id).map_or_else(String::new, |env| env.name.clone());
+        let message = format!("{name} was {} on request", order.deed.participle());
+        let refusal = Refusal::new(RefusalKind::Failed, message, "begin a turn, or `hermes-tui env start`");
+        self.refuse_waiting(out, id, &refusal, Need::wants_ready);
+    }
+
+    fn check_end(&self, id: &EnvId, order: EndOrder) -> Result<(), Refusal> {
+        let Some(env) = self.environments.get(id) else { return Err(naming::not_found(id.as_str())) };
+        let verb = if order.deed == Deed::Stop { "stop" } else { "remove" };
+        if env.origin != Origin::Managed {
+            let message = format!("{} was not made by us: we do not {verb} it", env.name);
+            return Err(Refusal::new(RefusalKind::Policy, message, "use the tool that made it"));
+        }
+        if env.sandbox.is_some() || env.phase == Phase::Provisioning {
+            self.check_endpoint(&env.spec)?;
+        }
+        if !env.leases.is_empty() && !order.force {
+            let message = format!("{} is held by {}", env.name, words::holders(&env.holders()));
+            let hint = format!("wait for it, or `hermes-tui env {} --force` ends what runs in it", short(order.deed));
+            return Err(Refusal::new(RefusalKind::Policy, message, hint));
+        }
+        Ok(())
+    }
+
+    pub(super) fn pin(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, on: bool) {
+        let now = out.now;
+        let Some(env) = self.edit(out, id) else { return out.refuse(reply, naming::not_found(id.as_str())) };
+        let pinned = env.leases.iter().any(|lease| lease.kind == LeaseKind::Pin);
+        if pinned != on {
+            if on {
+                env.hold(LeaseKind::Pin, "pinned".into(), now, None);
+            } else {
+                env.release(&LeaseKind::Pin, now);
+            }
+            let text = format!("{} is {}", env.name, if on { "pinned" } else { "no longer pinned" });
+            out.announce(Notice::new(NoticeKind::EnvChanged, text).env(id));
+        }
+        out.reply(reply, Answer::Environment(id.clone()));
+    }
+
+    pub(super) fn extend(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, by: Option<Span>) {
+        let now = out.now;
+        let Some(env) = self.edit(out, id) else { return out.refuse(reply, naming::not_found(id.as_str())) };
+        let Some(idle) = env.idle_time() else {
+            let message = format!("{} has no idle deadline to extend: idle reaping is off for it", env.name);
+            return out.refuse(reply, Refusal::new(RefusalKind::Policy, message, "nothing needs to be done"));
+        };
+        if env.phase != Phase::Ready {
+            let message = format!("{} is {} and has no idle deadline to extend", env.name, words::phase(env.phase));
+            let hint = format!("start it with `hermes-tui env start {}`", env.name);
+            return out.refuse(reply, Refusal::new(RefusalKind::Policy, message, hint));
+        }
+        let by = by.unwrap_or(idle);
+        // While somebody holds it there is no deadline yet: the time is added to the earliest one there can be.
+        let deadline = env.deadline.unwrap_or((now + idle).max(env.books.not_before));
+        env.defer(deadline + by);
+        // More time was asked for by a person: the end of its scope gives way to its idle deadline.
+        env.person_typed |= !env.leases.is_empty();
+        if env.books.end.take_if(|end| !end.ordered()).is_some() {
+            env.books.lingers = env.is_ephemeral();
+        }
+        env.note(ActivityKind::Extended, format!("extended by {}", words::span(by)), now);
+        env.warned = false;
+        let text = format!("{} was extended by {}", env.name, words::span(by));
+        out.announce(Notice::new(NoticeKind::EnvChanged, text).env(id));
+        out.reply(reply, Answer::Environment(id.clone()));
+    }
+
+    pub(super) fn rename(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, name: String) {
+        let Some(Environment { spec, .. }) = self.environments.get(id) else {
+            return out.refuse(reply, naming::not_found(id.as_str()));
+        };
+        if let Err(refusal) = self.check_name(&spec.endpoint, &name, Some(id)) {
+            return out.refuse(reply, refusal);
+        }
+        let Some(env) = self.edit(out, id) else { return };
+        let text = format!("{} is now called {name}", env.name);
+        env.name = name;
+        out.announce(Notice::new(NoticeKind::EnvChanged, text).env(id));
+        out.reply(reply, Answer::Environment(id.clone()));
+    }
+}
+
+fn short(deed: Deed) -> &'static str {
+    match deed {
+        Deed::Stop => "stop",
+        Deed::Remove => "rm",
+    }
+}
