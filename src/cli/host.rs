@@ -9,6 +9,10 @@ use crate::runtime::{self};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// Time that a host which said that it ends has for its last deeds.
+const GONE_TIME: Duration = Duration::from_secs(10);
 
 #[derive(Args, Debug)]
 pub(super) struct Serve {
@@ -120,7 +124,8 @@ pub(super) fn shutdown(context: &Context, shutdown: &Shutdown) -> Result<u8, Fai
             Ok(mut host) => {
                 let reply = host.call(&call).await?;
                 // The lock is free when the connection closes: whoever starts a host after us will get it.
-                while host.notification().await.is_ok() {}
+                let gone = async { while host.notification().await.is_ok() {} };
+                let _ = tokio::time::timeout(GONE_TIME, gone).await;
                 Ok(Some(reply))
             }
             Err(Failure::Error(error)) if error.code == ErrorCode::NoHost => Ok(None),
