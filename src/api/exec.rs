@@ -301,7 +301,7 @@ async fn feed(
             )),
         });
     }
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[cfg(test)]

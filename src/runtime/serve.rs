@@ -78,6 +78,9 @@ async fn serve(options: &HostOptions) -> Result<(), HostError> {
             Plan::Answer(answer) => reply.send(answer),
             _ if matches!(call, ApiCall::Shutdown(_)) => {
                 reply.send(Ok::<_, ApiError>(api::shapes::reply(serde_json::json!({"done": true}))));
+                // Until it is written, or its reader is gone.
+                let written = async { while let Some(Inbound::Call(_)) = inbound.recv().await {} };
+                let _ = tokio::time::timeout(std::time::Duration::from_millis(200), written).await;
                 break;
             }
             _ => {

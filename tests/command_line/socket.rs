@@ -39,8 +39,9 @@ fn served() -> Served {
                 Inbound::Call(incoming) => match incoming.call {
                     ApiCall::Status(_) => incoming.reply.send(Ok::<_, ApiError>(json!({"schema": 1, "running": true}))),
                     ApiCall::EventsSubscribe(_) => {
-                        let _ = follower.send(incoming.reply.outgoing().clone());
+                        let outgoing = incoming.reply.outgoing().clone();
                         incoming.reply.send(Ok::<_, ApiError>(json!({"schema": 1})));
+                        let _ = follower.send(outgoing);
                     }
                     ApiCall::Reap(_) => drop(incoming.reply),
                     _ => unanswered.push(incoming.reply),
