@@ -1,5 +1,7 @@
 //! The journal keeps what it is given, within its bounds, and survives bad files and bad disks.
 
+#![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
+
 use hermes_tui::domain::{
     Activity, ActivityKind, Call, CallId, CallSource, Conversation, ConversationId, EnvId, EnvSpec, Environment,
     Generation, Moment, Origin, Phase, Record, SandboxId, Span, State, Turn, TurnId, TurnSource, TurnStatus,

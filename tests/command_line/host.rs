@@ -99,7 +99,8 @@ fn many_commands_at_once_start_one_host() {
 
 #[test]
 fn a_runtime_folder_that_others_could_use_is_refused() {
-    let traps: [(&str, &dyn Fn(&Path)); 3] = [
+    type Trap<'a> = (&'a str, &'a dyn Fn(&Path));
+    let traps: [Trap<'_>; 3] = [
         ("symbolic link", &|run| {
             fs::create_dir(run.with_file_name("elsewhere")).unwrap();
             symlink(run.with_file_name("elsewhere"), run).unwrap();
