@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
 use hermes_tui::domain::{
-    Activity, ActivityKind, Call, CallId, CallSource, Conversation, ConversationId, EnvId, EnvSpec, Environment,
-    Generation, Moment, Origin, Phase, Record, SandboxId, Span, State, Turn, TurnId, TurnSource, TurnStatus,
+    Call, CallId, CallSource, Conversation, ConversationId, EnvId, EnvSpec, Environment, Event, Moment, Record,
+    ReplyTo, Request, SandboxId, Span, State, Turn, TurnId, TurnSource, TurnStatus,
 };
 use hermes_tui::runtime::store::{Change, Limits, OutputStream, Restored, Store, Trouble};
 use std::fs;
@@ -15,26 +15,15 @@ use std::time::{Duration, Instant};
 const NOW: Moment = Moment(1_800_000_000_000);
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// An environment as the core makes it.
 fn environment(id: &str) -> Environment {
-    Environment {
-        id: EnvId::new(id),
-        name: format!("name-of-{id}"),
-        spec: EnvSpec::local(),
-        origin: Origin::Managed,
-        created: NOW,
-        phase: Phase::Ready,
-        phase_since: NOW,
-        generation: Generation(3),
-        sandbox: Some(SandboxId::new("s1")),
-        leases: Vec::new(),
-        last_activity: Activity { kind: ActivityKind::Started, detail: "started".to_owned(), at: NOW },
-        deadline: Some(NOW + Span::seconds(300)),
-        warned: false,
-        conversations: [ConversationId::new("c1")].into(),
-        person_typed: false,
-        failure: None,
-        last_ending: None,
-    }
+    let mut state = State::default();
+    let (env, name) = (EnvId::new(id), Some(format!("name-of-{id}")));
+    let request = Request::NewEnvironment { id: env.clone(), name, spec: Box::new(EnvSpec::local()) };
+    state.apply(NOW, Event::Requested { reply: ReplyTo::NOBODY, request });
+    let generation = state.environments[&env].generation;
+    state.apply(NOW, Event::Provisioned { env: env.clone(), generation, sandbox: SandboxId::new("s1") });
+    state.environments.remove(&env).unwrap()
 }
 
 fn conversation(id: &str, prompt: &str) -> Conversation {
