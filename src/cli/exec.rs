@@ -225,9 +225,14 @@ impl Running {
             return Ok(());
         }
         // A reader that stopped reading must not keep us from being ended.
-        tokio::select! {
-            written = write(error, bytes) => Ok(written?),
-            number = signals.next() => Err(by_signal(number)),
+        let writing = write(error, bytes);
+        tokio::pin!(writing);
+        loop {
+            tokio::select! {
+                biased;
+                written = &mut writing => return Ok(written?),
+                number = signals.next() => self.signalled(number).await?,
+            }
         }
     }
 
