@@ -250,7 +250,7 @@ impl Running {
                 "duration_ms": u64::try_from(self.asked.elapsed().as_millis()).unwrap_or(u64::MAX),
             }))?;
         } else if !why.is_empty() {
-            let _ = writeln!(io::stderr(), "hermes-tui: the command was {why}");
+            let _ = writeln!(io::stderr(), "hermes-tui: {why}");
         }
         // The system keeps eight bits of an exit code.
         Ok(code.to_le_bytes()[0])

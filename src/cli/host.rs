@@ -108,7 +108,7 @@ fn print_status(out: &Printer, status: &Value) -> Result<(), Failure> {
         ("sessions", text(status, "sessions")),
         ("open turns", text(status, "open_turns")),
         ("next reap", next),
-        ("endpoints", endpoints.join("\n              ")),
+        ("endpoints", endpoints.join("\n")),
     ])?;
     for trouble in status["troubles"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         out.line(&out.styled(&format!("trouble: {}", output::plain(trouble)), Style::Yellow))?;
