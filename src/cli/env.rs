@@ -1,7 +1,7 @@
 //! `env`: environments.
 
 use super::context::Context;
-use super::output::{self, Failure, Printer, Style, ago, clock, seconds_until, short, text};
+use super::output::{self, Failure, Printer, Style, ago, clock, holder, seconds_until, short, text};
 use super::spec::{Spec, seconds};
 use crate::api::protocol::{EnvExtend, EnvNew, EnvRef, EnvRemove, EnvRename, EnvStop, Nothing};
 use crate::api::{ApiCall, ApiError, ErrorCode};
@@ -139,9 +139,7 @@ fn future(env: &Value) -> (String, Style) {
             message if message.is_empty() => (text(&env["last_ending"], "why"), Style::Dim),
             message => (message, Style::Red),
         },
-        ([one], _) => {
-            (format!("held: {} {}", text(one, "kind"), text(one, "detail")).trim_end().to_owned(), Style::Cyan)
-        }
+        ([one], _) => (format!("held: {}", holder(one)), Style::Cyan),
         (many, _) => (format!("held by {}", many.len()), Style::Cyan),
     }
 }
@@ -189,10 +187,7 @@ fn list(out: &Printer, reply: &Value) -> Result<(), Failure> {
 
 fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
     let join = |items: &Value, each: &dyn Fn(&Value) -> String| {
-        items
-            .as_array()
-            .map(|items| items.iter().map(each).collect::<Vec<_>>().join("\n                 "))
-            .unwrap_or_default()
+        items.as_array().map(|items| items.iter().map(each).collect::<Vec<_>>().join("\n")).unwrap_or_default()
     };
     let word = |item: &Value| item.as_str().map(output::plain).unwrap_or_default();
     let phase = text(env, "phase");
@@ -250,12 +245,7 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
         ("variables", join(&env["variables"], &word)),
         ("idle time", format!("{idle}{}", until(env).replace(':', ","))),
         ("last activity", activity),
-        (
-            "held by",
-            join(&env["holders"], &|h| {
-                format!("{} {}, for {}", text(h, "kind"), text(h, "detail"), ago(&h["since"]).replace(" ago", ""))
-            }),
-        ),
+        ("held by", join(&env["holders"], &|h| format!("{}, for {}", holder(h), ago(&h["since"]).replace(" ago", "")))),
         ("conversations", join(&env["conversations"], &word)),
         ("sessions", join(&env["sessions"], &word)),
         ("differs", join(&env["drift"], &word)),
@@ -292,8 +282,8 @@ fn confirmed(out: &Printer, env: &Value, data: bool) -> Result<bool, Failure> {
     if count("sessions") > 0 {
         lost.push(format!("sessions: {}", count("sessions")));
     }
-    for holder in env["holders"].as_array().into_iter().flatten() {
-        lost.push(format!("{} {}", text(holder, "kind"), text(holder, "detail")));
+    for held in env["holders"].as_array().into_iter().flatten() {
+        lost.push(holder(held));
     }
     let files = match env["disk_bytes"].as_u64() {
         Some(size) => format!("the files in its home and /workspace ({})", output::bytes(size)),
