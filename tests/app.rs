@@ -2,6 +2,8 @@
 
 #[path = "app/agent.rs"]
 mod agent;
+#[path = "app/clients.rs"]
+mod clients;
 #[path = "app/commands.rs"]
 mod commands;
 #[path = "app/config.rs"]

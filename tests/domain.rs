@@ -1,5 +1,7 @@
 //! The deterministic core: life cycle, leases, turns, verdicts, adoption, and properties over random histories.
 
+#![allow(clippy::unwrap_used, reason = "a test may panic; the lint knows only functions marked as tests")]
+
 #[path = "domain/adoption.rs"]
 mod adoption;
 #[path = "domain/calls_and_sessions.rs"]

@@ -2,7 +2,7 @@
 
 use super::protocol::ApiCall;
 use super::shapes::{self, EnvExtra, Extras};
-use crate::domain::{Conversation, Environment, Moment, Refusal, RefusalKind, SessionId, State, Turn};
+use crate::domain::{Conversation, ConversationId, Environment, Moment, Refusal, RefusalKind, SessionId, State, Turn};
 use serde_json::{Value, json};
 
 /// The answer to a call that only asks; `None` for one that wants something done.
@@ -89,7 +89,7 @@ pub fn environment<'a>(state: &'a State, text: &str) -> Result<&'a Environment, 
 pub fn conversation<'a>(state: &'a State, text: &str) -> Result<&'a Conversation, Refusal> {
     let found = state.conversations.iter().find(|(id, _)| id.as_str() == text).map(|(_, found)| found);
     found.ok_or_else(|| {
-        let known = state.conversations.keys().map(|id| id.as_str());
+        let known = state.conversations.keys().map(ConversationId::as_str);
         let hint = match super::nearest::nearest(text, known) {
             Some(meant) => format!("did you mean `{meant}`?"),
             None => "see `hermes-tui conversation list`".to_owned(),
@@ -116,7 +116,7 @@ pub fn turn<'a>(state: &'a State, text: &str) -> Result<(&'a Conversation, &'a T
 /// # Errors
 /// Not found, or ambiguous.
 pub fn session(state: &State, text: &str) -> Result<SessionId, Refusal> {
-    let ids = state.sessions.keys().map(|id| id.as_str());
+    let ids = state.sessions.keys().map(SessionId::as_str);
     by_prefix("session", text, ids, "see `hermes-tui session list`").map(SessionId::new)
 }
 

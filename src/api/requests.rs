@@ -303,10 +303,9 @@ fn begin_call(state: &State, params: &ExecStart, ids: &mut dyn FnMut() -> String
     if params.argv.iter().chain(&params.shell).any(|word| word.contains('\0')) {
         return Err(usage("the command contains a NUL byte, which no program can be given", "leave it out"));
     }
-    if let Some(seconds) = params.timeout_seconds {
-        if span("the timeout", seconds)? == Span::ZERO {
-            return Err(usage("a timeout cannot be 0 seconds", "give a number above 0, or none"));
-        }
+    let timeout = params.timeout_seconds.map(|seconds| span("the timeout", seconds)).transpose()?;
+    if timeout == Some(Span::ZERO) {
+        return Err(usage("a timeout cannot be 0 seconds", "give a number above 0, or none"));
     }
     Ok(Request::BeginCall { call: CallId(ids()), env, conversation, command, cwd: params.cwd.clone(), source })
 }

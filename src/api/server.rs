@@ -43,6 +43,7 @@ pub struct ConnectionId(pub u64);
 
 /// What comes in.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "each is moved once, from a connection to the host")]
 pub enum Inbound {
     /// Somebody asks for something.
     Call(Incoming),

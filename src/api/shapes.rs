@@ -98,7 +98,7 @@ pub fn time(at: Moment) -> String {
 /// Seconds; whole ones without a fraction.
 #[must_use]
 pub fn seconds(span: Span) -> Value {
-    if span.0 % 1000 == 0 { json!(span.0 / 1000) } else { json!(span.as_seconds()) }
+    if span.0.is_multiple_of(1000) { json!(span.0 / 1000) } else { json!(span.as_seconds()) }
 }
 
 /// An enumeration's word as it is written in JSON.

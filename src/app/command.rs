@@ -355,7 +355,10 @@ impl Bindings {
     #[must_use]
     pub fn footer(&self) -> Vec<(String, String)> {
         let mut out: Vec<(Vec<String>, &str)> = Vec::new();
-        for (command, keys) in COMMANDS.iter().zip(&self.keys) {
+        // What leads out and further comes first: on a small screen there is no room for all.
+        let general = |of: &Command| of.section == Section::General;
+        let all = || COMMANDS.iter().zip(&self.keys);
+        for (command, keys) in all().filter(|(c, _)| general(c)).chain(all().filter(|(c, _)| !general(c))) {
             let Some(key) = keys[0].first() else { continue };
             match out.iter_mut().find(|(_, short)| *short == command.short) {
                 Some((keys, _)) => keys.push(key.to_string()),

@@ -200,8 +200,8 @@ impl Tree {
             if at < start { start - at } else { (at + 1).saturating_sub(start + len) }
         };
         let overlaps = |a: &Area| match direction.axis() {
-            Axis::Across => a.y < from.y + from.height - 1 && from.y < a.y + a.height - 1,
-            Axis::Down => a.x < from.x + from.width - 1 && from.x < a.x + a.width - 1,
+            Axis::Across => a.y + 1 < from.y + from.height && from.y + 1 < a.y + a.height,
+            Axis::Down => a.x + 1 < from.x + from.width && from.x + 1 < a.x + a.width,
         };
         areas
             .iter()

@@ -4,13 +4,14 @@
 //!
 //! | module | what it does |
 //! | --- | --- |
-//! | [`model`] | shared things (tabs, panes, screens, feeds) and what each client has of its own |
-//! | [`msg`], [`update()`] | what comes in, and what then changes and goes out |
+//! | [`model`], [`client`] | shared things (tabs, panes, screens, feeds); what each client has of its own |
+//! | [`msg`], [`mod@update`] | what comes in, and what then changes and goes out |
 //! | [`command`] | the one table of commands with their keys |
 //! | [`layout`], [`frame`] | rectangles |
 //! | [`feed`], [`copy`], [`overlay`], [`form`], [`input`] | parts of the model |
-//! | [`view_model`], `view` | what one client's screen shows |
+//! | [`mod@view_model`], `view` | what one client's screen shows |
 
+pub mod client;
 pub mod command;
 pub mod copy;
 pub mod feed;

@@ -1,17 +1,16 @@
 //! What the screen knows: shared things (tabs, split trees, screens, feeds) apart from what each client has of its own
 //! (focus, mode, scroll, overlay), so that several terminals can look at one host.
 
+use super::client::{Client, RowKey};
 use super::command::Bindings;
-use super::copy::Copying;
 use super::feed::Feeds;
 use super::ids::IdSource;
-use super::layout::{Border, PaneId, Tree};
-use super::msg::{ClientCaps, ClientId};
-use super::overlay::Overlay;
+use super::layout::{PaneId, Tree};
+use super::msg::ClientId;
 use super::view_model::Level;
 use crate::config::{KeyPress, Options};
 use crate::domain::{ConversationId, EndpointId, EnvId, Moment, Origin, ReplyTo, SessionId, Size, Span, State};
-use crate::term::{Screen, Selection};
+use crate::term::Screen;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that the screen and the core know.
@@ -102,119 +101,6 @@ pub enum PaneKind {
     Session(SessionId),
     /// A conversation's commands.
     Feed(ConversationId),
-}
-
-/// What one terminal has of its own.
-pub struct Client {
-    /// Its size.
-    pub size: Size,
-    /// What it can do.
-    pub caps: ClientCaps,
-    /// The tab it shows.
-    pub tab: Option<TabId>,
-    /// The tab it showed before.
-    pub last_tab: Option<TabId>,
-    /// The focused pane of each tab, and the one before.
-    pub focus: BTreeMap<TabId, (PaneId, Option<PaneId>)>,
-    /// Keys go to the sidebar.
-    pub nav: bool,
-    /// The leader was pressed, or a repeatable command just ran.
-    pub leader: Option<Leader>,
-    /// Copy mode, in one pane.
-    pub copying: Option<Copying>,
-    /// What lies over everything.
-    pub overlay: Option<Overlay>,
-    /// The sidebar.
-    pub sidebar: SidebarState,
-    /// Lines scrolled back, by session.
-    pub scroll: BTreeMap<SessionId, Scrolled>,
-    /// The part of the feed that is shown, by pane.
-    pub feed: BTreeMap<PaneId, FeedPlace>,
-    /// Marked text.
-    pub marked: Option<(PaneId, Selection)>,
-    /// What the mouse holds.
-    pub(super) drag: Option<Drag>,
-    /// When and where the mouse was pressed last, and how often in a row.
-    pub(super) clicked: Option<(Moment, u16, u16, u8)>,
-    /// The terminal has the focus of its desktop.
-    pub focused: bool,
-    /// Something it shows changed.
-    pub(super) dirty: bool,
-}
-
-/// Waiting for the key after the leader.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Leader {
-    /// Until a key comes.
-    Pressed,
-    /// A repeatable command ran: its keys work until then without the leader.
-    Repeating(Moment),
-}
-
-/// How far a session is scrolled back.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Scrolled {
-    /// The line on top (absolute), so that output does not move what is read.
-    pub top: u64,
-    /// The numbering of lines it belongs to.
-    pub epoch: u64,
-}
-
-/// The part of a feed that is shown.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct FeedPlace {
-    /// Lines from the end.
-    pub back: usize,
-    /// The highlighted turn or command.
-    pub selected: Option<FeedMark>,
-}
-
-/// A place in a feed.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum FeedMark {
-    /// A turn.
-    Turn(crate::domain::TurnId),
-    /// A command.
-    Call(crate::domain::CallId),
-}
-
-/// What the mouse holds.
-#[derive(Clone, PartialEq, Debug)]
-pub(super) enum Drag {
-    /// A border between panes.
-    Border(TabId, Border),
-    /// The end of a selection.
-    Select(PaneId, Selection),
-    /// The program has the mouse until the button is released.
-    Program(PaneId),
-}
-
-/// The sidebar of one client.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct SidebarState {
-    /// Hidden.
-    pub hidden: bool,
-    /// The selected row.
-    pub selected: Option<RowKey>,
-    /// Folded groups.
-    pub folded: BTreeSet<GroupKey>,
-    /// Environments with details.
-    pub details: BTreeSet<EnvId>,
-    /// The filter.
-    pub filter: Option<super::input::Line>,
-    /// Whether the filter is being typed.
-    pub filtering: bool,
-    /// First row shown.
-    pub scroll: usize,
-}
-
-/// A row that can be selected.
-#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum RowKey {
-    /// A group.
-    Group(GroupKey),
-    /// An environment.
-    Env(EnvId),
 }
 
 /// What environments are grouped by.
@@ -360,6 +246,10 @@ impl Model {
 
     /// The pane that would have a client's focus in a tab.
     pub(super) fn focus_in(&self, client: ClientId, tab: &TabState) -> PaneId {
+        // A zoomed pane is all that is seen of its tab, also by clients that had their focus elsewhere.
+        if let Some(zoomed) = tab.zoomed.filter(|p| tab.tree.contains(*p)) {
+            return zoomed;
+        }
         let own = self.clients.get(&client).and_then(|c| c.focus.get(&tab.id)).map(|(p, _)| *p);
         let panes = || tab.tree.panes();
         own.filter(|p| tab.tree.contains(*p)).or_else(|| panes().first().copied()).unwrap_or(PaneId(0))
@@ -442,31 +332,6 @@ impl Workspace {
             );
         }
         out
-    }
-}
-
-impl Client {
-    /// A client that just attached.
-    pub(super) fn new(size: Size, caps: ClientCaps) -> Self {
-        Self {
-            size,
-            caps,
-            tab: None,
-            last_tab: None,
-            focus: BTreeMap::new(),
-            nav: true,
-            leader: None,
-            copying: None,
-            overlay: None,
-            sidebar: SidebarState::default(),
-            scroll: BTreeMap::new(),
-            feed: BTreeMap::new(),
-            marked: None,
-            drag: None,
-            clicked: None,
-            focused: true,
-            dirty: true,
-        }
     }
 }
 

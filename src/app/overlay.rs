@@ -1,9 +1,10 @@
 //! What lies over the screen of one client, while it does.
 
+use super::client::FeedMark;
 use super::form::Form;
 use super::input::Line;
 use super::layout::PaneId;
-use super::model::{FeedMark, TabId};
+use super::model::TabId;
 use crate::domain::{ConversationId, EnvId};
 use std::collections::BTreeSet;
 

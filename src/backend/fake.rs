@@ -669,3 +669,96 @@ fn copying(exit: watch::Sender<Option<i32>>) -> ExecLink {
         kill: kill_of(exit),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::domain::EnvSpec;
+
+    fn wanted(generation: u64) -> ProvisionSpec {
+        ProvisionSpec {
+            env: EnvId::new("e1"),
+            name: "one".into(),
+            generation: Generation(generation),
+            spec: EnvSpec::local(),
+            home: "/h".into(),
+            workspace: "/w".into(),
+        }
+    }
+
+    fn quiet() -> Progress {
+        Box::new(|_| {})
+    }
+
+    #[tokio::test]
+    async fn what_no_correct_caller_does_is_noted() {
+        let fake = FakeBackend::local();
+        let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
+        fake.stop(id.clone()).await.expect("stopped");
+        assert!(fake.evidence(id.clone()).await.is_err());
+        assert!(fake.start(id.clone(), wanted(1)).await.is_err());
+        fake.remove(id.clone()).await.expect("removed");
+        fake.remove(id.clone()).await.expect("nothing to do");
+        fake.stop(SandboxId::new("invented")).await.expect("nothing to do");
+        let seen = fake.violations();
+        assert_eq!(seen.len(), 4, "{seen:?}");
+        assert!(seen[0].contains("which is stopped") && seen[1].starts_with("Start of"));
+        assert!(seen[2].contains("removed already") && seen[3].contains("never made"));
+    }
+
+    #[tokio::test]
+    async fn a_correct_life_leaves_no_violation() {
+        let fake = FakeBackend::local();
+        let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
+        fake.stop(id.clone()).await.expect("stopped");
+        fake.start(id.clone(), wanted(2)).await.expect("started");
+        fake.evidence(id.clone()).await.expect("evidence");
+        fake.remove(id).await.expect("removed");
+        assert_eq!(fake.violations(), Vec::<String>::new());
+        assert_eq!(fake.log().len(), 5);
+    }
+
+    #[tokio::test]
+    async fn faults_come_once_and_in_order_and_do_nothing() {
+        let fake = FakeBackend::local();
+        let error = |text: &str| BackendError::new(FailureKind::Temporary, text, "");
+        fake.fail_next(Op::Provision, error("first"));
+        fake.fail_next(Op::Provision, error("second"));
+        for text in ["first", "second"] {
+            assert_eq!(fake.provision(wanted(1), quiet()).await.expect_err("ordered").message, text);
+        }
+        assert_eq!(fake.list().await.expect("a list"), []);
+        let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
+        fake.surprise_next(Op::Remove);
+        assert_eq!(fake.remove(id.clone()).await.expect_err("ordered").kind, FailureKind::Surprise);
+        assert!(fake.sandbox_of(&EnvId::new("e1")).is_some(), "a surprise is no deletion");
+        assert_eq!(fake.outstanding(), 0);
+    }
+
+    #[tokio::test]
+    async fn a_held_operation_is_outstanding_until_it_is_released() {
+        let fake = FakeBackend::local();
+        fake.hold(Op::Provision);
+        let (this, that) = (fake.clone(), fake.clone());
+        let making = tokio::spawn(async move { this.provision(wanted(1), quiet()).await });
+        fake.wait_outstanding(1).await;
+        let beside = tokio::spawn(async move { that.provision(wanted(1), quiet()).await });
+        fake.wait_outstanding(2).await;
+        assert_eq!(fake.list().await.expect("a list"), []);
+        fake.release(Op::Provision);
+        fake.settled().await;
+        assert!(making.await.expect("no panic").is_ok() && beside.await.expect("no panic").is_ok());
+        assert!(fake.violations()[0].contains("while another change"), "{:?}", fake.violations());
+    }
+
+    #[tokio::test]
+    async fn a_scripted_command_runs_until_it_is_finished() {
+        let fake = FakeBackend::local();
+        let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
+        fake.script(&["make"], ExecScript { stdout: b"out".to_vec(), ..ExecScript::default() });
+        let spec = ExecSpec { call: CallId::new("c"), argv: vec!["make".into()], env: Vec::new(), cwd: None };
+        let link = fake.exec(id, spec).await.expect("runs");
+        fake.finish_call(&CallId::new("c"), 3);
+        assert_eq!(link.exit.await, 3);
+    }
+}

@@ -79,9 +79,9 @@ impl Context {
     ) -> Result<u8, Failure> {
         let reply = self.call(call)?;
         if self.json {
-            print_json(&reply)?
+            print_json(&reply)?;
         } else {
-            print(&reply)?
+            print(&reply)?;
         }
         Ok(0)
     }

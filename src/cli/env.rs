@@ -1,7 +1,7 @@
 //! `env`: environments.
 
 use super::context::Context;
-use super::output::{self, Failure, Printer, Style, ago, clock, seconds_until, short, text};
+use super::output::{self, Failure, Printer, Style, ago, clock, holder, seconds_until, short, text};
 use super::spec::{Spec, seconds};
 use crate::api::protocol::{EnvExtend, EnvNew, EnvRef, EnvRemove, EnvRename, EnvStop, Nothing};
 use crate::api::{ApiCall, ApiError, ErrorCode};
@@ -193,10 +193,7 @@ fn list(out: &Printer, reply: &Value) -> Result<(), Failure> {
 
 fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
     let join = |items: &Value, each: &dyn Fn(&Value) -> String| {
-        items
-            .as_array()
-            .map(|items| items.iter().map(each).collect::<Vec<_>>().join("\n                 "))
-            .unwrap_or_default()
+        items.as_array().map(|items| items.iter().map(each).collect::<Vec<_>>().join("\n")).unwrap_or_default()
     };
     let word = |item: &Value| item.as_str().map(output::plain).unwrap_or_default();
     let phase = text(env, "phase");
@@ -291,8 +288,8 @@ fn confirmed(out: &Printer, env: &Value, data: bool) -> Result<bool, Failure> {
     if count("sessions") > 0 {
         lost.push(format!("sessions: {}", count("sessions")));
     }
-    for holder in env["holders"].as_array().into_iter().flatten() {
-        lost.push(format!("{} {}", text(holder, "kind"), text(holder, "detail")));
+    for held in env["holders"].as_array().into_iter().flatten() {
+        lost.push(holder(held));
     }
     let files = match env["disk_bytes"].as_u64() {
         Some(size) => format!("the files in its home and /workspace ({})", output::bytes(size)),

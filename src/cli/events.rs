@@ -58,6 +58,6 @@ async fn reader_gone() {
         }
     });
     if gone.await.is_err() {
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -225,9 +225,14 @@ impl Running {
             return Ok(());
         }
         // A reader that stopped reading must not keep us from being ended.
-        tokio::select! {
-            written = write(error, bytes) => Ok(written?),
-            number = signals.next() => Err(by_signal(number)),
+        let writing = write(error, bytes);
+        tokio::pin!(writing);
+        loop {
+            tokio::select! {
+                biased;
+                written = &mut writing => return Ok(written?),
+                number = signals.next() => self.signalled(number).await?,
+            }
         }
     }
 
@@ -245,7 +250,7 @@ impl Running {
                 "duration_ms": u64::try_from(self.asked.elapsed().as_millis()).unwrap_or(u64::MAX),
             }))?;
         } else if !why.is_empty() {
-            let _ = writeln!(io::stderr(), "hermes-tui: the command was {why}");
+            let _ = writeln!(io::stderr(), "hermes-tui: {why}");
         }
         // The system keeps eight bits of an exit code.
         Ok(code.to_le_bytes()[0])

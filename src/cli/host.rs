@@ -10,6 +10,10 @@ use crate::runtime::options::{HostError, HostOptions};
 use clap::Args;
 use serde_json::{Value, json};
 use std::io::{self, IsTerminal};
+use std::time::Duration;
+
+/// Time that a host which said that it ends has for its last deeds.
+const GONE_TIME: Duration = Duration::from_secs(10);
 
 #[derive(Args, Debug)]
 pub(super) struct Serve {
@@ -105,7 +109,7 @@ fn print_status(out: &Printer, status: &Value) -> Result<(), Failure> {
         ("sessions", text(status, "sessions")),
         ("open turns", text(status, "open_turns")),
         ("next reap", next),
-        ("endpoints", endpoints.join("\n              ")),
+        ("endpoints", endpoints.join("\n")),
     ])?;
     for trouble in status["troubles"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         out.line(&out.styled(&format!("trouble: {}", output::plain(trouble)), Style::Yellow))?;
@@ -121,7 +125,8 @@ pub(super) fn shutdown(context: &Context, shutdown: &Shutdown) -> Result<u8, Fai
             Ok(mut host) => {
                 let reply = host.call(&call).await?;
                 // The lock is free when the connection closes: whoever starts a host after us will get it.
-                while host.notification().await.is_ok() {}
+                let gone = async { while host.notification().await.is_ok() {} };
+                let _ = tokio::time::timeout(GONE_TIME, gone).await;
                 Ok(Some(reply))
             }
             Err(Failure::Error(error)) if error.code == ErrorCode::NoHost => Ok(None),

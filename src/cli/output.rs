@@ -113,6 +113,7 @@ impl Printer {
         let mut text = String::new();
         for (name, value) in fields.iter().filter(|(_, value)| !value.is_empty()) {
             let padding = " ".repeat(widest - name.width());
+            let value = value.replace('\n', &format!("\n{}", " ".repeat(widest + 2)));
             let _ = writeln!(text, "{}{padding}  {value}", self.styled(name, Style::Dim));
         }
         self.line(text.trim_end_matches('\n'))
@@ -201,6 +202,13 @@ pub(super) fn text(value: &Value, field: &str) -> String {
         Value::Null => String::new(),
         other => other.to_string(),
     }
+}
+
+/// Who holds an environment, for people.
+pub(super) fn holder(value: &Value) -> String {
+    let (kind, detail) = (text(value, "kind"), text(value, "detail"));
+    // Its detail often begins with the kind already: "turn 3 of c1".
+    if detail.starts_with(&kind) { detail } else { format!("{kind} {detail}").trim_end().to_owned() }
 }
 
 /// Enough of an id to name it.

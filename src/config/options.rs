@@ -137,8 +137,10 @@ pub struct Options {
     pub mouse: bool,
     /// Whether a selection by mouse is copied on release.
     pub copy_on_select: bool,
-    /// Whether a new shell in a conversation's environment appears without asking when a turn begins.
+    /// Whether the first turn of a conversation opens a tab.
     pub open_turn_tabs: bool,
+    /// Seconds that the user's clock is ahead of UTC. No setting of the file: the runtime knows it.
+    pub utc_offset_seconds: i32,
     /// Program of a new session; empty = the shell found in the sandbox.
     pub shell: Vec<String>,
     /// Histories.
@@ -157,6 +159,7 @@ impl Default for Options {
             mouse: true,
             copy_on_select: true,
             open_turn_tabs: true,
+            utc_offset_seconds: 0,
             shell: Vec::new(),
             history: History::default(),
             env: EnvDefaults::default(),

@@ -6,7 +6,7 @@ use super::environment::{
     ActivityKind, BackendKind, EnvSpec, Environment, Origin, Persistence, Phase, Retention, Scope,
 };
 use super::event::{FoundSandbox, SandboxState};
-use super::id::{EndpointId, EnvId};
+use super::id::{EndpointId, EnvId, Generation, SandboxId};
 use super::idle::GRACE;
 use super::lease::LeaseKind;
 use super::lifecycle::Change;
@@ -53,7 +53,12 @@ impl State {
         env.books.teardown = None;
         env.books.seen = None;
         env.warned = false;
+        let held = env.leases.len();
         env.leases.retain(|lease| matches!(lease.kind, LeaseKind::Turn(_) | LeaseKind::Pin));
+        if env.leases.len() < held {
+            // Commands ended with the host, nobody knows when: at the latest now.
+            env.books.released = now;
+        }
         // An order goes on, but what it was to end by force is over: whoever holds it now is somebody else.
         if let Some(end) = &mut env.books.end {
             end.force = false;
@@ -109,7 +114,7 @@ impl State {
             return;
         }
         let (generation, known) = (env.generation, env.sandbox.clone());
-        let Some((best, others)) = pick(candidates, known.as_ref().map(|s| s.as_str())) else { return };
+        let Some((best, others)) = pick(candidates, known.as_ref().map(SandboxId::as_str)) else { return };
         for stray in others {
             self.remove_superseded(out, id, stray, best.generation.max(generation));
         }
@@ -193,7 +198,7 @@ impl State {
     }
 
     /// A sandbox of an environment that has a newer one. Nobody can be in it: sessions and commands go to the newer.
-    fn remove_superseded(&mut self, out: &mut Outbox, id: &EnvId, stray: FoundSandbox, newest: super::id::Generation) {
+    fn remove_superseded(&mut self, out: &mut Outbox, id: &EnvId, stray: FoundSandbox, newest: Generation) {
         if stray.generation >= newest {
             return;
         }
@@ -219,7 +224,7 @@ impl State {
         self.insert(out, env);
         self.reconcile(out, id, &best);
         let Some(env) = self.edit(out, id) else { return };
-        env.generation = best.generation.max(super::id::Generation(1));
+        env.generation = best.generation.max(Generation(1));
         env.books.adopting = false;
         env.grant_grace(now);
         if env.is_ephemeral() {

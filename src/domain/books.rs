@@ -128,6 +128,9 @@ pub struct Teardown {
     /// Its ground is gone meanwhile: it is not repeated if it fails.
     #[serde(default)]
     pub void: bool,
+    /// It ended by itself or by somebody else meanwhile; true if it is gone and not only stopped.
+    #[serde(default)]
+    pub overtaken: Option<bool>,
 }
 
 /// Somebody who waits for an answer, or for whom nobody waits any more.

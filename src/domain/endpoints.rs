@@ -1,6 +1,6 @@
 //! Endpoints that answer or do not, what happens to sandboxes behind our back, and a clock that jumps.
 
-use super::effect::{Deed, Notice, NoticeKind};
+use super::effect::{Notice, NoticeKind};
 use super::environment::{Environment, Phase};
 use super::id::{EndpointId, EnvId, SandboxId};
 use super::idle::GRACE;
@@ -84,7 +84,7 @@ impl State {
             Some(Phase::Ready | Phase::Stopped) if removed => self.vanished(out, &id, why),
             Some(Phase::Ready) => self.halted(out, &id, why),
             Some(Phase::Provisioning | Phase::Failed) if removed => self.detach(out, &id),
-            Some(Phase::Reaping) if removed => self.removal_overtook(out, &id),
+            Some(Phase::Reaping) => self.overtaken(out, &id, removed),
             _ => {}
         }
     }
@@ -96,10 +96,10 @@ impl State {
         }
     }
 
-    /// It is being stopped by us and is gone: the confirmation of the stop finds nothing left.
-    fn removal_overtook(&mut self, out: &mut Outbox, id: &EnvId) {
+    /// It is being torn down by us and is over already: what the backend answers to us is read in this light.
+    fn overtaken(&mut self, out: &mut Outbox, id: &EnvId, removed: bool) {
         if let Some(teardown) = self.edit(out, id).and_then(|env| env.books.teardown.as_mut()) {
-            teardown.end.deed = Deed::Remove;
+            teardown.overtaken = Some(removed || teardown.overtaken == Some(true));
         }
     }
 

@@ -25,6 +25,11 @@ impl Environment {
 
     pub(super) fn hold(&mut self, kind: LeaseKind, detail: String, now: Moment, until: Option<Moment>) {
         self.release(&kind, now);
+        // The force of an order was meant for those who held it then.
+        let under_way = self.books.teardown.as_mut().map(|teardown| &mut teardown.end);
+        for end in self.books.end.as_mut().into_iter().chain(under_way) {
+            end.force = false;
+        }
         self.leases.push(Lease { kind, detail, since: now, until });
     }
 

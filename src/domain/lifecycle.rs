@@ -139,7 +139,8 @@ impl State {
             end.at = end.at.min(now);
         }
         // Made ready for a person after its scope was over: it lives on until it is idle.
-        env.books.lingers = env.is_ephemeral() && env.leases.is_empty() && !env.conversations.is_empty();
+        let unheld = env.leases.is_empty() && env.books.end.is_none();
+        env.books.lingers = env.is_ephemeral() && unheld && !env.conversations.is_empty();
         env.note(ActivityKind::Started, "started", now);
         let notice = Notice::new(NoticeKind::EnvReady, format!("{} is ready", env.name)).env(id);
         out.announce(notice);

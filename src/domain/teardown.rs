@@ -39,7 +39,7 @@ impl State {
             deed: end.deed,
             ordered: end.force || matches!(end.cause, Cause::TurnEnded | Cause::ConversationEnded | Cause::Shutdown),
         };
-        env.books.teardown = Some(Teardown { end, from, void: false });
+        env.books.teardown = Some(Teardown { end, from, void: false, overtaken: None });
         out.announce(Notice::new(NoticeKind::EnvReaping, text).env(id));
         out.send(effect);
         true
@@ -52,7 +52,11 @@ impl State {
         }
         let now = out.now;
         let Some(env) = self.edit(out, id) else { return };
-        let Some(Teardown { end, .. }) = env.books.teardown.take() else { return };
+        let Some(Teardown { mut end, overtaken, .. }) = env.books.teardown.take() else { return };
+        if overtaken == Some(true) {
+            // Stopped by us, but somebody else removed it.
+            end.deed = Deed::Remove;
+        }
         let (change, kind) = match end.deed {
             Deed::Stop => (Change::StopConfirmed, NoticeKind::EnvStopped),
             Deed::Remove => (Change::RemovalConfirmed, NoticeKind::EnvRemoved),
@@ -83,10 +87,13 @@ impl State {
         if !self.is_at(id, generation, Phase::Reaping) {
             return;
         }
+        if self.is_over_anyway(id) {
+            return self.teardown_done(out, id, generation);
+        }
         let now = out.now;
         let Some(env) = self.edit(out, id) else { return };
-        let Some(Teardown { end, from, void }) = env.books.teardown.take() else { return };
-        let ran = from == Phase::Ready;
+        let Some(Teardown { end, from, void, overtaken }) = env.books.teardown.take() else { return };
+        let ran = from == Phase::Ready && overtaken.is_none();
         env.change(if ran { Change::SparedRunning } else { Change::SparedStopped }, now);
         let attempts = env.failure.as_ref().map_or(0, |f| f.attempts).saturating_add(1);
         let wait = if void { None } else { plan_again(env, end, kind, ran, attempts, now) };
@@ -97,6 +104,9 @@ impl State {
         let retry_at = wait.map(|wait| now + wait);
         env.failure = Some(Failure { at: now, message: message.clone(), hint: hint.clone(), attempts, retry_at });
         let (name, endpoint) = (env.name.clone(), env.spec.endpoint.clone());
+        if from == Phase::Ready && !ran {
+            self.sandbox_over(out, id, "it stopped meanwhile");
+        }
         out.announce(Notice::new(NoticeKind::TeardownFailed, format!("{name} was not ended: {message}")).env(id));
         let refusal = match kind {
             FailureKind::Surprise => RefusalKind::Policy,
@@ -111,6 +121,12 @@ impl State {
         if let Some(shutdown) = &mut self.shutdown {
             count_failure(shutdown, id, message);
         }
+    }
+
+    /// Whether what we were to do was done meanwhile by somebody else: "not found" is success.
+    fn is_over_anyway(&self, id: &EnvId) -> bool {
+        let teardown = self.environments.get(id).and_then(|env| env.books.teardown.as_ref());
+        teardown.is_some_and(|t| t.overtaken == Some(true) || t.overtaken.is_some() && t.end.deed == Deed::Stop)
     }
 
     /// What follows from the end of a sandbox, however it ended: its sessions and commands are over.

@@ -220,10 +220,6 @@ impl State {
         env.books.lingers = false;
         env.books.end.take_if(|end| !end.ordered());
         env.void_teardown();
-        if let Some(end) = &mut env.books.end {
-            // The force of an order was meant for those who held it then.
-            end.force = false;
-        }
     }
 
     fn lease_of(&self, conversation: &ConversationId) -> Span {

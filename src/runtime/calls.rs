@@ -17,8 +17,8 @@ pub const WORKSPACE: &str = "/workspace";
 pub const TIMED_OUT: i32 = 124;
 /// Exit code when it could not be run by our failure.
 pub const OUR_FAILURE: i32 = 125;
-/// A child in the background may hold the streams after the command ended: this long the rest is waited for.
-const REST: Duration = Duration::from_millis(250);
+/// A child in the background may hold the streams for ever after the command ended: this much silence is the end.
+const SILENCE: Duration = Duration::from_millis(250);
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -206,8 +206,9 @@ async fn follow(mut link: ExecLink, request: ExecRequest, inbox: &Inbox) -> (i32
     let ExecRequest { call, timeout, stdin, events, kill, .. } = request;
     let _ = events.send(ExecEvent::Started).await;
     let input = tokio::spawn(feed_input(link.stdin, stdin));
-    let out = forward(&mut link.stdout, Stream::Out, &call, &events, inbox);
-    let err = forward(&mut link.stderr, Stream::Err, &call, &events, inbox);
+    let ended = CancellationToken::new();
+    let out = forward(&mut link.stdout, Stream::Out, &call, &events, inbox, &ended);
+    let err = forward(&mut link.stderr, Stream::Err, &call, &events, inbox, &ended);
     let streams = async { tokio::join!(out, err) };
     tokio::pin!(streams);
     let limit = async {
@@ -239,8 +240,9 @@ async fn follow(mut link: ExecLink, request: ExecRequest, inbox: &Inbox) -> (i32
             }
         }
     };
+    ended.cancel();
     if !streams_done {
-        let _ = tokio::time::timeout(REST, &mut streams).await;
+        streams.await;
     }
     input.abort();
     match why {
@@ -264,9 +266,21 @@ async fn forward(
     call: &CallId,
     events: &mpsc::Sender<ExecEvent>,
     inbox: &Inbox,
+    ended: &CancellationToken,
 ) {
     let mut buffer = vec![0; 32 * 1024];
-    while let Ok(n @ 1..) = from.read(&mut buffer).await {
+    loop {
+        let silence = async {
+            ended.cancelled().await;
+            tokio::time::sleep(SILENCE).await;
+        };
+        let n = tokio::select! {
+            read = from.read(&mut buffer) => read.unwrap_or(0),
+            () = silence => 0,
+        };
+        if n == 0 {
+            return;
+        }
         let bytes = buffer[..n].to_vec();
         inbox.output(Inbound::Msg(Msg::CallOutput { call: call.clone(), stream, bytes: bytes.clone() })).await;
         // When nobody listens any more the command is being ended; its pipe is emptied until then.

@@ -133,10 +133,11 @@ impl Host {
                 biased;
                 Some(inbound) = self.outbox.first.recv() => self.take(inbound),
                 () = self.clock.sleep_until(frame) => {}
-                () = self.clock.sleep_until(wake) => self.on_time(),
+                () = self.clock.sleep_until(wake) => {}
                 Some(inbound) = self.outbox.output.recv() => self.take(inbound),
             }
             self.take_what_is_there();
+            self.on_time();
         }
         self.finish_step();
         self.sessions.close_all();

@@ -389,11 +389,11 @@ fn write_loop(shared: &Shared, mut disk: Option<Disk>) {
             Ok(()) => {
                 wait = RETRY.0;
                 batches += 1;
-                if batches % PRUNE_EVERY == 0 {
-                    if let Some(open) = disk.as_mut() {
-                        // Not pruning now only means to prune later.
-                        let _ = open.prune(shared.limits, batch.now);
-                    }
+                if batches % PRUNE_EVERY == 0
+                    && let Some(open) = disk.as_mut()
+                {
+                    // Not pruning now only means to prune later.
+                    let _ = open.prune(shared.limits, batch.now);
                 }
                 finish(shared, &batch);
             }
@@ -453,16 +453,8 @@ fn finish(shared: &Shared, batch: &Batch) {
         pending.trouble(Trouble { message, hint: "nothing is lost".to_owned() });
     }
     for change in batch.changes.values() {
-        match change {
-            Change::Call(call) if call.ended.is_some() => {
-                if pending.outputs.get(&call.id).is_some_and(|buffer| buffer.complete && !buffer.dirty) {
-                    pending.outputs.remove(&call.id);
-                }
-            }
-            Change::Delete(Record::Call(id)) => {
-                pending.outputs.remove(id);
-            }
-            _ => {}
+        if let Change::Delete(Record::Call(id)) = change {
+            pending.outputs.remove(id);
         }
     }
     pending.outputs.retain(|_, buffer| buffer.dirty || !buffer.complete);

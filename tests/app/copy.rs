@@ -94,6 +94,18 @@ fn the_view_follows_the_cursor_into_the_history_and_output_does_not_move_it() {
 }
 
 #[test]
+fn page_up_after_the_leader_is_the_way_in_and_the_first_motion() {
+    let mut world = with_lines(200);
+    world.keys("C-b pgup");
+    assert_eq!(world.mode(), Mode::Copy);
+    let top = top_line(&world);
+    world.keys("pgup");
+    assert_ne!(top_line(&world), top);
+    world.keys("q");
+    assert_eq!(offset(&world), 0);
+}
+
+#[test]
 fn search_goes_both_ways_and_wraps() {
     let mut world = with_lines(100);
     world.keys("C-b [ ?").typed("line 042").keys("Enter");
@@ -111,6 +123,23 @@ fn search_goes_both_ways_and_wraps() {
     assert!(world.toasts().contains("is not in this text"));
     world.keys("Esc");
     assert_eq!(world.mode(), Mode::Pane);
+}
+
+#[test]
+fn the_cursor_survives_lines_that_are_shed_below_it() {
+    let options = hermes_tui::config::load("[history]\nlines = 50\n").unwrap().options;
+    let mut world = World::with(options, 120, 40);
+    world.keys("n");
+    let session = world.session();
+    let text: String = (0..100).map(|n| format!("line {n}\r\n")).collect();
+    world.output(&session, &text);
+    world.keys("C-b [ g w");
+    for n in 0..10 {
+        world.output(&session, &format!("more {n}\r\n").repeat(10));
+    }
+    world.keys("b b w e k ^ $ j");
+    assert_eq!(world.mode(), Mode::Copy);
+    assert_eq!(cursor(&world).1, 1, "on the second of the lines that are left");
 }
 
 #[test]

@@ -7,7 +7,10 @@ use hermes_tui::domain::{
     BackendKind, EnvSpec, Event, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span, VerdictKind,
 };
 
-fn dialog(world: &World) -> (String, Vec<String>, Vec<String>, Vec<(String, String)>) {
+/// Title, what is lost, what survives, choices.
+type Question = (String, Vec<String>, Vec<String>, Vec<(String, String)>);
+
+fn dialog(world: &World) -> Question {
     match world.overlay() {
         Some(Overlay::Dialog { title, lost, kept, choices, selected, .. }) => {
             assert_eq!(selected, 0, "the safe choice is selected");

@@ -304,6 +304,9 @@ fn a_smaller_terminal_resizes_programs_and_a_tiny_one_shows_the_focused_pane() {
     }
     world.msg(Msg::ClientResized { client: CLIENT, size: Size { rows: 5, cols: 10 } });
     assert_eq!(panes(&world), 1);
+    let session = world.session();
+    world.keys("C-b h");
+    assert_ne!(world.session(), session, "the others can still be reached");
     world.msg(Msg::ClientResized { client: CLIENT, size: Size { rows: 0, cols: 0 } });
     world.view();
     world.msg(Msg::ClientResized { client: CLIENT, size: Size { rows: 40, cols: 120 } });
@@ -318,7 +321,10 @@ fn no_room_is_said() {
         world.keys("C-b %");
     }
     assert!(world.toasts().contains("no room"), "{}", world.toasts());
-    assert!(world.model.state.sessions.len() < 12);
+    let panes = world.view().panes.len();
+    assert!(panes < 12);
+    assert_eq!(panes, world.model.state.sessions.len(), "every one of them is shown");
+    world.session();
 }
 
 #[test]

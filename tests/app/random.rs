@@ -2,7 +2,7 @@
 
 use crate::world::{CLIENT, World};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use hermes_tui::app::view_model::PaneContent;
+use hermes_tui::app::view_model::{Mode, PaneContent};
 use hermes_tui::app::{ClientCaps, ClientId, Msg, view_model};
 use hermes_tui::domain::{EnvSpec, Event, Persistence, Scope, SessionId, Size, Span};
 use proptest::prelude::*;
@@ -148,6 +148,9 @@ fn check(world: &World) {
             if let PaneContent::Terminal { screen, offset, .. } = &pane.content {
                 assert!(*offset <= screen.history_len());
             }
+        }
+        if view.mode == Mode::Pane && view.size.cols >= 40 && view.size.rows >= 12 {
+            assert_eq!(view.panes.iter().filter(|p| p.focused).count(), 1, "one pane has the keys");
         }
         let sidebar = view.sidebar;
         assert!(sidebar.rows.len() <= usize::from(sidebar.area.height.saturating_sub(2)));

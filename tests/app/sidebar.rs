@@ -119,16 +119,20 @@ fn details_stand_below_their_row() {
     named(&mut world, "a", EnvSpec::local());
     world.keys("space");
     let rows = world.sidebar().rows;
+    let lines: Vec<(String, String)> = rows
+        .into_iter()
+        .filter_map(|r| if let SidebarRow::Detail { label, value } = r { Some((label, value)) } else { None })
+        .collect();
     let value = |label: &str| {
-        rows.iter().find_map(|r| match r {
-            SidebarRow::Detail { label: l, value } if l == label => Some(value.clone()),
-            _ => None,
-        })
+        let at = lines.iter().position(|(l, _)| l == label)?;
+        let more = lines[at + 1..].iter().take_while(|(l, _)| l.is_empty());
+        Some(lines[at..=at].iter().chain(more).map(|(_, v)| v.as_str()).collect::<Vec<_>>().join(" "))
     };
     assert_eq!(value("network").as_deref(), Some("none"));
     assert_eq!(value("survives").as_deref(), Some("home, /workspace"));
-    assert_eq!(value("sandbox").as_deref(), Some("sandbox-1 · generation 1"));
-    assert!(value("active").is_some_and(|v| v.contains("just now")));
+    assert_eq!(value("sandbox").as_deref(), Some("sandbox-1 (generation 1)"));
+    assert!(value("active").is_some_and(|v| v.starts_with("just now ")), "{lines:?}");
+    assert!(lines.iter().all(|(_, v)| v.len() <= 16), "wrapped to the sidebar: {lines:?}");
     world.keys("space");
     assert_eq!(world.sidebar().rows.len(), 2);
 }

@@ -1,1 +1,156 @@
+//! What is found again after a restart, and what happens behind our back.
 
+use crate::desk::*;
+use hermes_tui::domain::*;
+
+fn local() -> EndpointId {
+    spec().endpoint
+}
+
+#[test]
+fn a_running_sandbox_is_adopted_and_its_deadline_does_not_move_closer() {
+    for (passed, least) in [(0, 300), (100, 200), (290, 60)] {
+        let mut desk = Desk::new();
+        desk.ready("a", spec());
+        desk.pass(Span::seconds(passed));
+        let mut desk = desk.restarted();
+        assert_eq!(desk.verdict("a").kind, VerdictKind::Frozen);
+        let effects = desk.snapshot(&local(), vec![found("a", SandboxState::Running, spec())]);
+        assert!(announces(&effects, NoticeKind::EnvAdopted));
+        let deadline = desk.env("a").deadline.unwrap();
+        assert!(deadline >= desk.now + Span::seconds(least), "{passed}: {:?}", deadline.since(desk.now));
+        assert!(deadline <= desk.now + Span::seconds(least + 10));
+    }
+}
+
+#[test]
+fn one_that_is_missing_was_lost_and_one_that_stopped_is_stopped() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.ready("b", spec());
+    let mut desk = desk.restarted();
+    let effects = desk.snapshot(&local(), vec![found("b", SandboxState::Stopped, spec())]);
+    assert!(announces(&effects, NoticeKind::EnvLost));
+    assert_eq!((desk.phase("a"), desk.phase("b")), (Phase::Lost, Phase::Stopped));
+}
+
+#[test]
+fn a_turn_that_ran_keeps_its_lease_and_a_command_is_cut_off() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    desk.call("x", "c");
+    let mut desk = desk.restarted();
+    desk.snapshot(&local(), vec![found("c-env", SandboxState::Running, spec())]);
+    let call = &desk.state.calls[&CallId::new("x")];
+    assert_eq!((call.exit_code, call.ended), (Some(125), Some(START)));
+    assert_eq!(desk.env("c-env").leases.len(), 1);
+    assert_eq!(desk.verdict("c-env").kind, VerdictKind::Held);
+    assert!(matches!(answer(&desk.running_turn("c", spec())), Some(Answer::Turn { .. })), "with a new session");
+}
+
+#[test]
+fn an_ephemeral_one_without_holders_goes_after_its_grace_and_a_look() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", ephemeral(Scope::Turn));
+    desk.end("c");
+    let mut desk = desk.restarted();
+    desk.snapshot(&local(), vec![found("c-env", SandboxState::Running, ephemeral(Scope::Turn))]);
+    let effects = desk.pass(Span::seconds(59));
+    assert_eq!((deed(&effects), looks(&effects)), (None, false));
+    assert!(looks(&desk.pass(Span::seconds(1))));
+    assert_eq!(deed(&desk.evidence("c-env", Ok(Evidence::default()))), Some(Deed::Remove));
+}
+
+#[test]
+fn what_the_host_was_doing_when_it_died_is_settled_by_the_list() {
+    let begin = || {
+        let mut desk = Desk::new();
+        desk.ask(Request::NewEnvironment { id: env("a"), name: None, spec: Box::new(spec()) });
+        desk.restarted()
+    };
+    for (list, phase) in [
+        (vec![], Phase::Absent),
+        (vec![found("a", SandboxState::Running, spec())], Phase::Ready),
+        (vec![found("a", SandboxState::Stopped, spec())], Phase::Stopped),
+    ] {
+        let mut desk = begin();
+        desk.snapshot(&local(), list);
+        assert_eq!(desk.phase("a"), phase);
+    }
+}
+
+#[test]
+fn a_turn_that_begins_before_the_list_waits_for_it() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    let mut desk = desk.restarted();
+    let effects = desk.begin("c", spec());
+    assert_eq!((provisions(&effects), answer(&effects)), (false, None));
+    let effects = desk.snapshot(&local(), vec![found("c-env", SandboxState::Running, spec())]);
+    assert!(matches!(answer(&desk.open_sessions(&effects)), Some(Answer::Turn { .. })));
+}
+
+#[test]
+fn a_sandbox_that_the_journal_does_not_know_is_listed_from_its_label() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    let mut stray = found("z", SandboxState::Running, ephemeral(Scope::Session));
+    stray.name = "a".into();
+    desk.pass(Span::seconds(3));
+    desk.snapshot(&local(), vec![found("a", SandboxState::Running, spec()), stray]);
+    assert_eq!((desk.env("z").name.as_str(), desk.phase("z")), ("a-2", Phase::Ready));
+    let effects = desk.pass(Span::seconds(60));
+    assert!(looks(&effects));
+    assert_eq!(deed(&desk.evidence("z", Ok(Evidence::default()))), Some(Deed::Remove));
+
+    let mut bare = found("y", SandboxState::Running, spec());
+    (bare.spec, bare.persistence) = (None, Persistence::Unknown);
+    let mut desk = Desk::new();
+    desk.snapshot(&local(), vec![bare]);
+    assert_eq!((desk.env("y").deadline, desk.verdict("y").kind), (None, VerdictKind::Keep));
+}
+
+#[test]
+fn a_list_does_not_lose_what_became_ready_after_it_was_made() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.snapshot(&local(), vec![]);
+    assert_eq!(desk.phase("a"), Phase::Ready);
+    desk.pass(Span::seconds(2));
+    desk.snapshot(&local(), vec![]);
+    assert_eq!(desk.phase("a"), Phase::Lost);
+}
+
+#[test]
+fn a_superseded_sandbox_is_removed() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    let mut older = found("a", SandboxState::Running, spec());
+    (older.sandbox, older.generation) = (SandboxId::new("older"), Generation(0));
+    let effects = desk.snapshot(&local(), vec![older, found("a", SandboxState::Running, spec())]);
+    assert!(effects.iter().any(|e| matches!(e, Effect::Teardown { sandbox, .. } if sandbox.as_str() == "older")));
+    assert_eq!(desk.phase("a"), Phase::Ready);
+}
+
+#[test]
+fn started_from_outside_is_a_new_generation() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    let (sandbox, endpoint) = (SandboxId::new("box-a"), local());
+    desk.apply(Event::SandboxEnded { sandbox, endpoint, removed: false, why: "docker stop".into() });
+    assert_eq!(desk.phase("a"), Phase::Stopped);
+    desk.snapshot(&local(), vec![found("a", SandboxState::Running, spec())]);
+    assert_eq!((desk.phase("a"), desk.env("a").generation), (Phase::Ready, Generation(2)));
+}
+
+#[test]
+fn what_ends_while_it_is_torn_down_is_over_whatever_the_backend_says() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.ask(Request::Stop { env: env("a"), force: false });
+    let (sandbox, endpoint) = (SandboxId::new("box-a"), local());
+    desk.apply(Event::SandboxEnded { sandbox, endpoint, removed: true, why: "docker rm".into() });
+    let effects = desk.teardown_failed("a", FailureKind::Temporary);
+    assert_eq!(answer(&effects), Some(Answer::Environment(env("a"))));
+    assert_eq!((desk.phase("a"), &desk.env("a").sandbox), (Phase::Absent, &None));
+}

@@ -51,6 +51,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => n().prop_map(|env| Step::Open { env }),
         1 => n().prop_map(|session| Step::Kill { session }),
         2 => (n(), any::<bool>()).prop_map(|(session, typed)| Step::Key { session, typed }),
+        2 => (n(), 0..12_u8).prop_map(|(session, seconds)| Step::Typing { session, seconds }),
         1 => n().prop_map(|session| Step::Exit { session }),
         1 => Just(Step::Abandon),
         1 => Just(Step::Reap),
@@ -72,7 +73,7 @@ fn step() -> impl Strategy<Value = Step> {
         10 => short.prop_map(|seconds| Step::Wait { seconds }),
         2 => (0..5000_u16).prop_map(|seconds| Step::Oversleep { seconds }),
         1 => (0..5000_u16).prop_map(|seconds| Step::Jump { seconds }),
-        2 => Just(Step::Crash),
+        4 => Just(Step::Crash),
         1 => any::<bool>().prop_map(|keep| Step::Shutdown { keep }),
     ];
     prop_oneof![8 => turns, 5 => persons, 12 => backends, 5 => time]
@@ -143,7 +144,8 @@ fn a_record_written_down_and_read_back_gives_the_same_effects() {
 #[test]
 #[ignore = "prints one saved history: for whoever looks into a failure"]
 fn print_saved_history() {
-    let path = folder().join("history-1.json");
+    let name = std::env::var("HTUI_REPLAY").unwrap_or_else(|_| "history-1.json".into());
+    let path = folder().join(name);
     let replay: Replay = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
     println!("{}", World::tell(&replay.steps));
 }

@@ -1,1 +1,158 @@
+//! The retention table, and what the ends of turns and conversations mean for ephemeral environments.
 
+use crate::desk::*;
+use hermes_tui::domain::*;
+
+fn at_conversation_end(spec: EnvSpec) -> Option<Deed> {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec);
+    desk.end("c");
+    deed(&desk.end_conversation("c"))
+}
+
+fn at_idle_deadline(spec: EnvSpec) -> Option<Deed> {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec);
+    desk.end("c");
+    let effects = desk.pass(Span::seconds(300));
+    if !looks(&effects) { None } else { deed(&desk.evidence("c-env", Ok(Evidence::default()))) }
+}
+
+#[test]
+fn the_retention_table() {
+    let persistent = |retention| EnvSpec { retention, ..spec() };
+    for (spec, conversation_end, idle) in [
+        (persistent(Retention::StopOnSessionEnd), Some(Deed::Stop), Some(Deed::Stop)),
+        (persistent(Retention::KeepRunning), None, None),
+        (persistent(Retention::RemoveOnSessionEnd), Some(Deed::Remove), Some(Deed::Remove)),
+        (persistent(Retention::IdleTtl), None, Some(Deed::Remove)),
+        (ephemeral(Scope::Session), Some(Deed::Remove), Some(Deed::Remove)),
+        (ephemeral(Scope::Shared), Some(Deed::Remove), Some(Deed::Remove)),
+    ] {
+        assert_eq!(at_conversation_end(spec.clone()), conversation_end, "conversation end of {spec:?}");
+        assert_eq!(at_idle_deadline(spec.clone()), idle, "idle deadline of {spec:?}");
+    }
+}
+
+#[test]
+fn the_end_of_a_turn_never_ends_a_persistent_environment() {
+    let mut desk = Desk::new();
+    for n in 0..50 {
+        desk.running_turn("c", spec());
+        let effects = desk.end("c");
+        assert_eq!((deed(&effects), looks(&effects)), (None, false), "turn {n}");
+        desk.pass(Span::seconds(200));
+    }
+    assert_eq!((desk.phase("c-env"), desk.env("c-env").generation), (Phase::Ready, Generation(1)));
+}
+
+#[test]
+fn scope_turn_is_removed_with_its_turn() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", ephemeral(Scope::Turn));
+    assert_eq!(deed(&desk.end("c")), Some(Deed::Remove));
+    let effects = desk.torn_down("c-env");
+    assert!(announces(&effects, NoticeKind::EnvRemoved));
+    assert!(!desk.is_listed("c-env"));
+    assert!(matches!(&desk.state.sessions.values().next().unwrap().state,
+        SessionState::Ended { why, .. } if why == "removed when its turn ended"));
+}
+
+#[test]
+fn scope_turn_waits_for_other_holders() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", ephemeral(Scope::Turn));
+    desk.ask(Request::Pin(env("c-env")));
+    desk.call("x", "c");
+    assert_eq!(deed(&desk.end("c")), None);
+    assert_eq!(deed(&desk.call_ends("x")), None);
+    assert_eq!(deed(&desk.ask(Request::Unpin(env("c-env")))), Some(Deed::Remove));
+}
+
+#[test]
+fn scope_turn_in_which_a_person_typed_waits_for_the_idle_deadline() {
+    for (idle, deadline) in [(300, 300), (0, 300), (20, 20)] {
+        let mut desk = Desk::new();
+        desk.running_turn("c", EnvSpec { idle: Span::seconds(idle), ..ephemeral(Scope::Turn) });
+        let session = desk.session_of("c");
+        desk.key(&session, true);
+        assert_eq!(deed(&desk.end("c")), None);
+        assert_eq!(desk.env("c-env").deadline, Some(START + Span::seconds(deadline)));
+        desk.pass(Span::seconds(deadline));
+        assert_eq!(deed(&desk.evidence("c-env", Ok(Evidence::default()))), Some(Deed::Remove));
+    }
+}
+
+#[test]
+fn looking_without_typing_does_not_keep_it() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", ephemeral(Scope::Turn));
+    let session = desk.session_of("c");
+    desk.key(&session, false);
+    assert_eq!(deed(&desk.end("c")), Some(Deed::Remove));
+}
+
+#[test]
+fn scope_session_outlives_its_turns() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", ephemeral(Scope::Session));
+    assert_eq!(deed(&desk.end("c")), None);
+    assert_eq!(deed(&desk.end_conversation("c")), Some(Deed::Remove));
+}
+
+#[test]
+fn scope_shared_ends_with_its_last_conversation() {
+    let mut desk = Desk::new();
+    desk.running_turn("a", ephemeral(Scope::Shared));
+    desk.running_turn("b", ephemeral(Scope::Shared));
+    assert_eq!(desk.env_of("b"), "a-env", "the second conversation joins");
+    desk.end("a");
+    desk.end("b");
+    assert_eq!(deed(&desk.end_conversation("a")), None);
+    assert_eq!(deed(&desk.end_conversation("b")), Some(Deed::Remove));
+}
+
+#[test]
+fn the_end_of_a_conversation_waits_for_other_holders() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    desk.ask(Request::Pin(env("c-env")));
+    assert_eq!(deed(&desk.end_conversation("c")), None);
+    assert_eq!(desk.env("c-env").leases.len(), 1, "the lease of the ended turn is released");
+    assert_eq!(deed(&desk.ask(Request::Unpin(env("c-env")))), Some(Deed::Stop));
+}
+
+#[test]
+fn a_new_turn_takes_the_end_of_its_conversation_back() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    desk.ask(Request::Pin(env("c-env")));
+    desk.end_conversation("c");
+    desk.running_turn("c", spec());
+    desk.end("c");
+    assert_eq!(deed(&desk.ask(Request::Unpin(env("c-env")))), None);
+}
+
+#[test]
+fn a_conversation_ends_after_a_day_without_a_turn() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", EnvSpec { idle: Span::ZERO, ..spec() });
+    desk.end("c");
+    assert_eq!(deed(&desk.pass(Span::seconds(86_399))), None);
+    let effects = desk.pass(Span::seconds(1));
+    assert!(announces(&effects, NoticeKind::ConversationEnded));
+    assert_eq!(deed(&effects), Some(Deed::Stop));
+}
+
+#[test]
+fn a_persistent_one_that_was_removed_is_found_again_by_its_conversation() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", EnvSpec { retention: Retention::IdleTtl, ..spec() });
+    desk.end("c");
+    desk.pass(Span::seconds(300));
+    desk.evidence("c-env", Ok(Evidence::default()));
+    desk.torn_down("c-env");
+    assert_eq!((desk.phase("c-env"), &desk.env("c-env").sandbox), (Phase::Absent, &None));
+    desk.running_turn("c", spec());
+    assert_eq!((desk.env_of("c"), desk.env("c-env").generation), ("c-env".into(), Generation(2)));
+}

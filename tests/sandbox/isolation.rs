@@ -47,14 +47,18 @@ pub async fn nothing_but_home_workspace_and_tmp_can_be_written(host: &Host) {
     let wrote: Vec<_> = output.stdout.lines().filter(|line| !harmless.contains(line)).collect();
     assert_eq!(wrote, Vec::<&str>::new(), "{output:?}");
 
+    let modes = "for f in /dev/null /dev/zero /dev/tty /dev/urandom /usr /proc/kallsyms /proc/sys; do chmod 0600 $f && \
+                 echo changed $f; done 2>/dev/null; echo sink > /dev/null && head -c 3 /dev/zero | wc -c";
+    assert_eq!(host.sh(&sandbox, modes).await.stdout, "3\n", "devices work, and their modes stay");
+
     // Every file system that may be written, from the kernel itself.
     let mounts = host.run(&sandbox, &["cat", "/proc/self/mounts"]).await.stdout;
     let writable: BTreeSet<&str> = mounts
         .lines()
         .filter_map(|line| {
             let mut words = line.split(' ');
-            let (_, place, kind, options) = (words.next()?, words.next()?, words.next()?, words.next()?);
-            (options.split(',').any(|one| one == "rw") && kind != "devtmpfs").then_some(place)
+            let (_, place, _, options) = (words.next()?, words.next()?, words.next()?, words.next()?);
+            options.split(',').any(|one| one == "rw").then_some(place)
         })
         .collect();
     let expected = ["/dev/pts", "/dev/shm", "/home/agent", "/proc", "/tmp", "/workspace"];
@@ -224,8 +228,16 @@ pub async fn there_is_no_network_unless_asked_for(host: &Host) {
             spec.network = Network::Host;
         })
         .await;
-    let came = attempt(host, &open, std::slice::from_ref(&here)).await;
+    let name = format!("htui-test-{}", super::host::mark());
+    let abstract_one = UnixListener::bind_addr(&SocketAddr::from_abstract_name(&name).expect("a name"));
+    let by_name = format!("abstract:{name}");
+    let came = attempt(host, &open, &[here.clone(), by_name.clone()]).await;
     assert_eq!(came[&here], "done", "with the host's network it connects");
+    let info = host.backend.inspect(open).await.expect("looks").expect("there");
+    let told = info.limits.iter().find(|(name, _)| name == "abstract sockets").expect("it is told");
+    let expected = if told.1.starts_with("not enforced") { "done" } else { "EPERM" };
+    assert_eq!(came[&by_name], expected, "{told:?}");
+    drop(abstract_one);
 }
 
 pub async fn nothing_of_the_hosts_environment_leaks(host: &Host) {

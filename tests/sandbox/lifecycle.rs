@@ -81,6 +81,19 @@ pub async fn killing_the_watcher_ends_the_sandbox(host: &Host) {
     assert_eq!(info.found.state, SandboxState::Running);
 }
 
+pub async fn one_that_does_not_answer_runs_on_in_the_list_and_can_be_stopped(host: &Host) {
+    use nix::sys::signal::{Signal, kill};
+    let sandbox = host.made("e1").await;
+    let (first, watcher) = host.processes("e1");
+    kill(nix::unistd::Pid::from_raw(first), Signal::SIGSTOP).expect("ours");
+    let other = host.another();
+    let found = other.list().await.expect("a list");
+    assert_eq!(found[0].state, SandboxState::Running);
+    other.stop(sandbox).await.expect("stopped");
+    assert!(!lives(first) && !lives(watcher));
+    assert_eq!(other.list().await.expect("a list")[0].state, SandboxState::Stopped);
+}
+
 pub async fn without_a_host_it_ends_by_itself(host: &Host) {
     let mut config = host.config.clone();
     config.alone_grace = Duration::from_millis(100);
@@ -192,6 +205,27 @@ pub async fn a_shell_keeps_its_state_for_the_next_host(host: &Host) {
     assert_eq!(shell.exit.await, Some(9));
 }
 
+pub async fn without_a_host_a_loud_program_goes_on_and_the_next_host_sees_its_last_words(host: &Host) {
+    let first = host.another();
+    let made = first.provision(host.wanted("e1", 1), Box::new(|_| {})).await.expect("a sandbox");
+    let sandbox = made.found.sandbox;
+    // Far more than a terminal holds, once no host is there.
+    let script =
+        "echo ready; while [ ! -e go ]; do sleep 0.01; done; seq 100000; echo all printed; touch done; sleep 1000";
+    let mut link = attach(&first, &sandbox, "s", &["sh", "-c", script]).await;
+    read_until(&mut link, "ready").await;
+    drop(link);
+    drop(first);
+    let workspace = host.wanted("e1", 1).workspace;
+    fs::write(workspace.join("go"), "").expect("a file");
+    until("it prints all without a reader", async || workspace.join("done").exists()).await;
+    let mut link = host.session(&sandbox, "s", &["sh", "-c", script]).await;
+    let seen = read_until(&mut link, "all printed").await;
+    assert!(seen.contains("99998\r\n99999\r\n100000\r\nall printed"), "{}", &seen[seen.len().saturating_sub(99)..]);
+    assert!(seen.len() <= 128 << 10, "{} bytes were kept", seen.len());
+    link.control.close().await.expect("closed");
+}
+
 pub async fn sessions_are_listed_for_the_next_host(host: &Host) {
     let sandbox = host.made("e1").await;
     let _shell = host.session(&sandbox, "one", &[]).await;
@@ -223,7 +257,10 @@ pub async fn a_shell_has_a_terminal_and_a_prompt(host: &Host) {
     tokio::io::AsyncWriteExt::write_all(&mut shell.writer, b"\x1a").await.expect("typed");
     read_until(&mut shell, "Stopped").await;
     type_line(&mut shell, "fg").await;
-    read_until(&mut shell, "sleep 1000").await;
+    // Its process group is the terminal's foreground, and it runs: else Ctrl+C would reach the shell.
+    let look = "for p in /proc/[0-9]*; do read -r line < $p/stat; set -- $line; \
+                [ \"$2 $3\" = '(sleep) S' ] && [ \"$5\" = \"$8\" ] && echo foreground; done; true";
+    until("it is in the foreground again", async || host.sh(&sandbox, look).await.stdout == "foreground\n").await;
     tokio::io::AsyncWriteExt::write_all(&mut shell.writer, b"\x03").await.expect("typed");
     read_until(&mut shell, "$ ").await;
     type_line(&mut shell, "exit 3").await;
@@ -288,6 +325,29 @@ pub async fn what_cannot_be_made_is_refused_in_one_sentence(host: &Host) {
     let broken = hermes_tui::backend::local::LocalBackend::new(config);
     let error = broken.probe().await.expect_err("no program");
     assert!(error.message.starts_with("cannot start a sandbox with /no/such/hermes-tui"), "{error:?}");
+}
+
+pub async fn refused_namespaces_are_explained(host: &Host) {
+    // A user namespace has a limit of its own on those below it.
+    let inner = "echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"";
+    let script =
+        format!("#!/bin/sh\nexec /usr/bin/unshare -Ur /bin/sh -c '{inner}' {} \"$@\"\n", host.config.exe.display());
+    let file = host.folder.path().join("limited");
+    fs::write(&file, script).expect("a file");
+    fs::set_permissions(&file, std::os::unix::fs::PermissionsExt::from_mode(0o755)).expect("executable");
+    let mut config = host.config.clone();
+    config.exe = file;
+    let backend = hermes_tui::backend::local::LocalBackend::new(config);
+    let probed = backend.probe().await.expect_err("refused");
+    let made = backend.provision(host.wanted("e1", 1), Box::new(|_| {})).await.expect_err("refused");
+    for error in [probed, made] {
+        assert_eq!(error.kind, FailureKind::Permanent);
+        assert!(error.message.starts_with("the kernel refuses to make a user namespace"), "{error:?}");
+        assert!(error.message.ends_with("the setting user.max_user_namespaces is 0"), "{error:?}");
+        assert!(error.hint.contains("sysctl") && error.hint.contains("--on-host"), "{error:?}");
+    }
+    assert_eq!(host.backend.list().await.expect("a list"), [], "what never was is not listed");
+    assert_eq!(fs::read_dir(host.config.runtime_dir.join("sandboxes")).expect("a folder").count(), 0);
 }
 
 pub async fn a_plain_host_shell_works_and_leaves_nothing(host: &Host) {

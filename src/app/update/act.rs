@@ -181,7 +181,7 @@ impl Model {
         self.ask(now, Asked::Environment(client, id.clone()), request, cmds);
         if self.state.environments.contains_key(&id) {
             if let Some(c) = self.clients.get_mut(&client) {
-                c.sidebar.selected = Some(super::super::model::RowKey::Env(id.clone()));
+                c.sidebar.selected = Some(super::super::client::RowKey::Env(id.clone()));
             }
             self.open_session(now, client, &id, None, None, cmds);
         }
@@ -211,7 +211,7 @@ impl Model {
         if !c.nav
             && let Some(env) = env
         {
-            c.sidebar.selected = Some(super::super::model::RowKey::Env(env));
+            c.sidebar.selected = Some(super::super::client::RowKey::Env(env));
         }
         c.nav = true;
         c.dirty = true;
@@ -245,7 +245,7 @@ impl Model {
 
     /// Shows the selected environment's shell: a pane of it, else a new one.
     pub(super) fn open_selected(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
-        use super::super::model::RowKey;
+        use super::super::client::RowKey;
         if self.state.environments.is_empty() {
             return self.act(now, client, Action::NewEnvNow, cmds);
         }
@@ -336,7 +336,7 @@ impl Model {
         if let Some(id) = id.or_else(latest) {
             let turn = self.state.conversations.get(&id).and_then(|c| c.turns.last()).map(|t| t.id.clone());
             list.selected = Some(match turn {
-                Some(turn) => super::super::overlay::TurnKey::Mark(id, super::super::model::FeedMark::Turn(turn)),
+                Some(turn) => super::super::overlay::TurnKey::Mark(id, super::super::client::FeedMark::Turn(turn)),
                 None => super::super::overlay::TurnKey::Conversation(id),
             });
         }

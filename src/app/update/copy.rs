@@ -1,8 +1,9 @@
 //! Copy mode: vi's motions in a session's text, marks, search, copying.
 
+use super::super::client::Scrolled;
 use super::super::copy::Copying;
 use super::super::input::Line;
-use super::super::model::{Model, Scrolled};
+use super::super::model::Model;
 use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Overlay, Prompted};
 use super::super::view_model::Level;
@@ -61,6 +62,10 @@ impl Model {
         let Some(mut copying) = self.clients.get(&client).and_then(|c| c.copying.clone()) else { return };
         let session = copying.session.clone();
         let Some(screen) = self.work.screens.get(&session) else { return self.leave_copy(client) };
+        // Lines that were shed meanwhile cannot be stood on.
+        let kept = screen.lines();
+        copying.at.line = copying.at.line.clamp(kept.start, kept.end.saturating_sub(1).max(kept.start));
+        copying.at.col = copying.at.col.min(screen.size().cols.saturating_sub(1));
         let ctrl = key.mods == KeyModifiers::CONTROL;
         let plain = key.mods.is_empty();
         match key.code {

@@ -1,6 +1,7 @@
 //! Events of the core: its effects go out, and what it announces changes the screen.
 
-use super::super::model::{Group, GroupKey, Model, PaneKind, RowKey};
+use super::super::client::RowKey;
+use super::super::model::{Group, GroupKey, Model, PaneKind};
 use super::super::msg::Cmd;
 use super::super::view_model::Level;
 use crate::domain::{

@@ -1,8 +1,9 @@
 //! Keys in an agent pane: it has no program, so they move in the feed.
 
+use super::super::client::{FeedMark, RowKey};
 use super::super::command::Action;
 use super::super::layout::PaneId;
-use super::super::model::{FeedMark, Model, PaneKind, RowKey};
+use super::super::model::{Model, PaneKind};
 use super::super::msg::{ClientId, Cmd};
 use super::super::view::feed::{FeedItem, items, lines_before};
 use super::super::view_model::Level;

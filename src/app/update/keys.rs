@@ -1,8 +1,9 @@
 //! Keys and pastes: who gets them. An overlay first, then the leader, copy mode, the sidebar, and the program.
 
+use super::super::client::Leader;
 use super::super::command::Action;
 use super::super::layout::PaneId;
-use super::super::model::{Leader, Model, PaneKind, REPEAT_TIME};
+use super::super::model::{Model, PaneKind, REPEAT_TIME};
 use super::super::msg::{ClientId, Cmd};
 use super::super::view_model::Level;
 use crate::config::KeyPress;
@@ -96,6 +97,10 @@ impl Model {
                     self.leave_copy(client);
                 }
                 self.act(now, client, command.action, cmds);
+                if command.action == Action::CopyMode && key.code == KeyCode::PageUp {
+                    // As in tmux: the page up is the way in and the first motion.
+                    self.copy_key(now, client, key, cmds);
+                }
                 if command.repeats && self.can_repeat(key) {
                     self.set_leader(client, Leader::Repeating(now + REPEAT_TIME));
                 }

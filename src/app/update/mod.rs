@@ -3,6 +3,7 @@
 mod act;
 mod ask;
 mod copy;
+mod dialogs;
 mod domain;
 mod feed;
 mod keys;
@@ -12,10 +13,12 @@ mod panes;
 mod sessions;
 mod sidebar;
 mod timer;
+mod turns;
 
 pub(super) use overlay::{available, prompt_problem};
 
-use super::model::{Client, Model};
+use super::client::Client;
+use super::model::Model;
 use super::msg::{Cmd, Msg};
 use super::view_model::Level;
 use crate::domain::Moment;

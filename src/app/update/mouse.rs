@@ -1,9 +1,10 @@
 //! The mouse: clicks focus, borders are dragged, text is selected inside one pane, the wheel scrolls. A program that
 //! asked for the mouse gets it, except with Shift, which every terminal keeps for its own selection.
 
+use super::super::client::{Drag, RowKey, Scrolled};
 use super::super::command::Action;
 use super::super::layout::{PaneId, inner, within};
-use super::super::model::{Drag, Model, PaneKind, RowKey, Scrolled};
+use super::super::model::{Model, PaneKind};
 use super::super::msg::{ClientId, Cmd};
 use super::super::view_model::{Area, Level};
 use crate::domain::{Moment, SessionId, Span};

@@ -10,6 +10,8 @@ use crate::term::paste;
 /// How far a border moves for one key: as many cells as are seen to move, few enough to hit a place.
 const STEP_ACROSS: u16 = 3;
 const STEP_DOWN: u16 = 1;
+/// A screen on which any number of panes finds its place.
+const ROOMY: Area = Area { x: 0, y: 0, width: 10_000, height: 10_000 };
 
 impl Model {
     /// Opens a session in an environment and gives its pane: in the focused tab beside `at`, or in a new tab.
@@ -157,6 +159,12 @@ impl Model {
                 }
                 changed = true;
             }
+            // Who had nothing to look at sees what others open; keys stay where they were.
+            if client.tab.is_none() && !tabs.is_empty() {
+                client.tab = tabs.last().copied();
+                client.nav = true;
+                changed = true;
+            }
             client.focus.retain(|t, _| tabs.contains(t));
             client.last_tab = client.last_tab.filter(|t| tabs.contains(t));
         }
@@ -293,8 +301,10 @@ impl Model {
     /// Moves the focus to the pane on that side.
     pub(super) fn focus_side(&mut self, now: Moment, client: ClientId, direction: Direction, cmds: &mut Vec<Cmd>) {
         let Some((tab, pane)) = self.here(client) else { return };
-        let area = self.frame(client).panes;
-        if let Some(to) = self.work.tab(tab).and_then(|t| t.tree.neighbour(pane, direction, area)) {
+        let Some(t) = self.work.tab(tab) else { return };
+        // Where the screen is too small for all panes, they lie as they would on a big one.
+        let area = Some(self.frame(client).panes).filter(|a| t.tree.fits(*a)).unwrap_or(ROOMY);
+        if let Some(to) = t.tree.neighbour(pane, direction, area) {
             self.look_at(now, client, tab, Some(to), cmds);
         }
     }

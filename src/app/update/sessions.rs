@@ -1,8 +1,9 @@
 //! Screens of sessions: output, answers, sizes, memory.
 
+use super::super::client::Scrolled;
 use super::super::feed::Limits;
 use super::super::layout::PaneId;
-use super::super::model::{Model, PaneKind, Scrolled};
+use super::super::model::{Model, PaneKind};
 use super::super::msg::{ClientId, Cmd, Stream};
 use super::super::view_model::Level;
 use crate::domain::{CallId, Event, Moment, SessionId, SessionState, Size, Span};

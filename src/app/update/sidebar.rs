@@ -1,8 +1,9 @@
 //! NAV: moving, folding and filtering in the list of environments.
 
-use super::super::model::{Model, RowKey};
+use super::super::client::RowKey;
+use super::super::model::Model;
 use super::super::msg::{ClientId, Cmd};
-use super::super::view::sidebar::{env_details, matching};
+use super::super::view::sidebar::{details, matching};
 use crate::config::KeyPress;
 use crate::domain::Moment;
 use crossterm::event::KeyCode;
@@ -53,14 +54,15 @@ impl Model {
     /// Scrolls so that the selected row is in sight.
     pub(super) fn scroll_to_selected(&mut self, client: ClientId) {
         let rows = self.row_keys(client);
-        let height = usize::from(self.shown_frame(client).sidebar.height.saturating_sub(2)).max(1);
+        let sidebar = self.shown_frame(client).sidebar;
+        let (width, height) = (sidebar.width, usize::from(sidebar.height.saturating_sub(2)).max(1));
         let Some(c) = self.clients.get(&client) else { return };
         // Details take lines of their own: count what lies above and at the selected row.
         let mut line = 0;
         let mut selected = (0, 1);
         for row in &rows {
             let lines = match row {
-                RowKey::Env(id) if c.sidebar.details.contains(id) => 1 + env_details(self, id).len(),
+                RowKey::Env(id) if c.sidebar.details.contains(id) => 1 + details(self, Moment(0), id, width).len(),
                 _ => 1,
             };
             if Some(row) == c.sidebar.selected.as_ref() {

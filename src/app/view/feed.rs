@@ -1,8 +1,9 @@
 //! The agent pane: a conversation's commands, cut into turns.
 
+use super::super::client::{FeedMark, FeedPlace};
 use super::super::feed::CallOutput;
 use super::super::layout::PaneId;
-use super::super::model::{FeedMark, FeedPlace, Model};
+use super::super::model::Model;
 use super::super::msg::ClientId;
 use super::super::view_model::FeedLine;
 use super::words;

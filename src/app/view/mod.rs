@@ -9,8 +9,9 @@ mod status;
 pub(super) mod turns;
 pub(super) mod words;
 
+use super::client::Leader;
 use super::command::Action;
-use super::model::{Leader, Model, TabState};
+use super::model::{Model, TabState};
 use super::msg::ClientId;
 use super::view_model::{Area, Mode, Tab, Toast, ViewModel, Welcome};
 use crate::domain::{Moment, Size};

@@ -1,7 +1,8 @@
 //! What lies over the screen.
 
+use super::super::client::Leader;
 use super::super::command::{COMMANDS, Section};
-use super::super::model::{Leader, Model};
+use super::super::model::Model;
 use super::super::msg::ClientId;
 use super::super::overlay::{Dialog, Listed, Overlay as State, Prompted};
 use super::super::update::prompt_problem;

@@ -18,8 +18,9 @@ pub fn panes<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabState
         .into_iter()
         .filter_map(|(pane, area)| {
             // Where the sidebar lies over panes, what sticks out of them is drawn.
+            let whole = area;
             let area = right_of(area, shown.x);
-            if area.width < LEAST {
+            if area != whole && area.width < LEAST {
                 return None;
             }
             Some(make(model, now, client, tab, pane, area, pane == focus))
@@ -109,7 +110,11 @@ fn session_title(model: &Model, session: &Session, env: Option<&Environment>) ->
     let mut parts = vec![env.map_or_else(|| session.env.to_string(), |e| e.name.clone())];
     if let Some(id) = &session.conversation {
         let title = model.state.conversations.get(id).and_then(|c| c.title.clone());
-        parts.push(title.unwrap_or_else(|| id.to_string()));
+        let title = title.unwrap_or_else(|| id.to_string());
+        // An environment is often called after its conversation: once is enough.
+        if title != parts[0] {
+            parts.push(title);
+        }
     }
     let program = model.work.titles.get(&session.id).filter(|t| !t.is_empty()).cloned();
     parts.push(program.unwrap_or_else(|| session.program.first().cloned().unwrap_or_else(|| "shell".to_owned())));
@@ -184,7 +189,10 @@ fn over(
         let lost = env.is_none_or(|e| e.phase == Phase::Lost);
         let level = if lost { Level::Error } else { Level::Warning };
         let offer = if env.is_some() { "r starts it again · x closes" } else { "x closes" };
-        return Banner { text: format!("{} {why} · {offer}", words::clock(at)), level };
+        return Banner {
+            text: format!("{} {why} · {offer}", words::clock(at, model.options.utc_offset_seconds)),
+            level,
+        };
     }
     match exit_code {
         Some(0) => Banner { text: "ended (exit 0) · Enter again · x closes".to_owned(), level: Level::Info },

@@ -1,6 +1,7 @@
 //! The sidebar's rows. With a thousand environments only those in sight are made.
 
-use super::super::model::{Model, RowKey};
+use super::super::client::RowKey;
+use super::super::model::Model;
 use super::super::msg::ClientId;
 use super::super::view_model::{EnvRow, RowState, Sidebar, SidebarRow};
 use super::words;
@@ -9,6 +10,9 @@ use crate::domain::{
 };
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
+
+/// Columns that the values of details cannot use: indent, label, and a blank at the end.
+const LABEL: usize = 13;
 
 /// A line of the sidebar before its text is made.
 enum Line<'a> {
@@ -43,11 +47,12 @@ pub fn fuzzy<T>(typed: &str, items: Vec<(T, &str)>) -> Vec<T> {
 
 fn lines<'a>(model: &'a Model, client: ClientId, filtered: &'a [EnvId]) -> Vec<(Line<'a>, Option<RowKey>)> {
     let Some(c) = model.clients.get(&client) else { return Vec::new() };
+    let width = model.shown_frame(client).sidebar.width;
     let mut out = Vec::new();
     let env = |id: &'a EnvId, out: &mut Vec<_>| {
         out.push((Line::Env(id), Some(RowKey::Env(id.clone()))));
         if c.sidebar.details.contains(id) {
-            out.extend((0..env_details(model, id).len()).map(|n| (Line::Detail(id, n), None)));
+            out.extend((0..details(model, Moment(0), id, width).len()).map(|n| (Line::Detail(id, n), None)));
         }
     };
     let filtering = c.sidebar.filter.as_ref().is_some_and(|f| !f.text().is_empty());
@@ -87,7 +92,7 @@ pub fn sidebar(model: &Model, now: Moment, client: ClientId) -> Sidebar {
     let upto = (from + height).min(all.len());
     let active = model.focused_pane(client).and_then(|p| model.env_of_pane(p));
     let rows: Vec<SidebarRow> =
-        all[from..upto].iter().map(|(line, _)| row(model, now, line, active.as_ref())).collect();
+        all[from..upto].iter().map(|(line, _)| row(model, now, line, active.as_ref(), frame.sidebar.width)).collect();
     let selected = all[from..upto].iter().position(|(_, key)| key.is_some() && *key == c.sidebar.selected);
     Sidebar {
         area: frame.sidebar,
@@ -113,7 +118,7 @@ pub fn key_at_line(model: &Model, client: ClientId, line: usize) -> Option<RowKe
     }
 }
 
-fn row(model: &Model, now: Moment, line: &Line<'_>, active: Option<&EnvId>) -> SidebarRow {
+fn row(model: &Model, now: Moment, line: &Line<'_>, active: Option<&EnvId>, width: u16) -> SidebarRow {
     match line {
         Line::Group(index, folded) => {
             let key = &model.groups[*index].key;
@@ -128,7 +133,7 @@ fn row(model: &Model, now: Moment, line: &Line<'_>, active: Option<&EnvId>) -> S
             None => SidebarRow::Detail { label: String::new(), value: String::new() },
         },
         Line::Detail(id, n) => {
-            let (label, value) = details_at(model, now, id).into_iter().nth(*n).unwrap_or_default();
+            let (label, value) = details(model, now, id, width).into_iter().nth(*n).unwrap_or_default();
             SidebarRow::Detail { label, value }
         }
     }
@@ -191,15 +196,25 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
     }
 }
 
-/// Names of the lines of detail of an environment: their number must not depend on the time.
-pub fn env_details(model: &Model, id: &EnvId) -> Vec<(String, String)> {
-    details_at(model, Moment(0), id)
+/// Lines of detail of an environment in a sidebar of that width. Their number does not depend on the time.
+pub fn details(model: &Model, now: Moment, id: &EnvId, width: u16) -> Vec<(String, String)> {
+    let mut out = Vec::new();
+    for (label, value, whole) in facts(model, now, id) {
+        // Between the borders, after the label.
+        let inside = usize::from(width.saturating_sub(2));
+        let room = inside.saturating_sub(LABEL.min(inside / 2).max(label.len() + 5)).max(6);
+        let lines = if whole { vec![value] } else { words::wrap(&value, room) };
+        out.extend(lines.into_iter().enumerate().map(|(n, v)| (if n == 0 { label } else { "" }.to_owned(), v)));
+    }
+    out
 }
 
-fn details_at(model: &Model, now: Moment, id: &EnvId) -> Vec<(String, String)> {
+/// Facts of an environment: name, value, and whether it must stay one line because it changes with time.
+fn facts(model: &Model, now: Moment, id: &EnvId) -> Vec<(&'static str, String, bool)> {
     let Some(env) = model.state.environments.get(id) else { return Vec::new() };
-    let mut out: Vec<(String, String)> = Vec::new();
-    let mut add = |label: &str, value: String| out.push((label.to_owned(), value));
+    let mut out: Vec<(&'static str, String, bool)> = Vec::new();
+    let last = &env.last_activity;
+    let mut add = |label: &'static str, value: String| out.push((label, value, false));
     if let Some(progress) = model.work.progress.get(id) {
         add("now", progress.clone());
     }
@@ -209,9 +224,10 @@ fn details_at(model: &Model, now: Moment, id: &EnvId) -> Vec<(String, String)> {
             add("try", failure.hint.clone());
         }
     }
-    add("kind", format!("{}, {}", words::persistence(env.spec.persistence), words::scope(env.spec.scope)));
+    add("kind", words::persistence(env.spec.persistence).to_owned());
+    add("scope", words::scope(env.spec.scope).to_owned());
     if env.spec.persistence == Persistence::Persistent {
-        add("when idle", retention(env));
+        add("idle", retention(env));
     } else {
         add("idle", idle(env.spec.idle));
     }
@@ -222,12 +238,12 @@ fn details_at(model: &Model, now: Moment, id: &EnvId) -> Vec<(String, String)> {
     for lease in &env.leases {
         add("held by", words::excerpt(&lease.detail, 60));
     }
-    let last = &env.last_activity;
-    let what =
-        if last.detail.is_empty() { words::activity(last.kind).to_owned() } else { words::excerpt(&last.detail, 40) };
-    add("active", format!("{} · {what}", words::ago(now, last.at)));
+    out.push(("active", words::ago(now, last.at), true));
+    let mut add = |label: &'static str, value: String| out.push((label, value, false));
+    let what = if last.detail.is_empty() { words::activity(last.kind) } else { &last.detail };
+    add("", words::excerpt(what, 60));
     if let Some(ending) = &env.last_ending {
-        add("ended", format!("{} {}", words::clock(ending.at), ending.why));
+        add("ended", format!("{} {}", words::clock(ending.at, model.options.utc_offset_seconds), ending.why));
     }
     for mount in &env.spec.mounts {
         add("mount", format!("{} {}", mount.target, if mount.read_only { "ro" } else { "rw" }));
@@ -246,7 +262,7 @@ fn details_at(model: &Model, now: Moment, id: &EnvId) -> Vec<(String, String)> {
         add("serves", title.unwrap_or_else(|| id.to_string()));
     }
     let sandbox = env.sandbox.as_ref().map_or_else(|| "none".to_owned(), |s| s.as_str().chars().take(12).collect());
-    add("sandbox", format!("{sandbox} · generation {}", env.generation.0));
+    add("sandbox", format!("{sandbox} (generation {})", env.generation.0));
     if env.spec.backend == BackendKind::Local && env.spec.on_host {
         add("isolation", "NONE: a shell on the host".to_owned());
     }

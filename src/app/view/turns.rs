@@ -1,6 +1,7 @@
 //! Rows of the turn list: conversations, their turns, their commands.
 
-use super::super::model::{FeedMark, Model};
+use super::super::client::FeedMark;
+use super::super::model::Model;
 use super::super::overlay::{TurnKey, TurnList};
 use super::super::view_model::TurnRow;
 use super::feed::{FeedItem, items};

@@ -1,6 +1,7 @@
 //! Words for states and lengths of time.
 
 use crate::domain::{ActivityKind, Moment, Network, Persistence, Phase, Retention, Scope, Span};
+use unicode_width::UnicodeWidthStr;
 
 /// A phase in one word.
 pub fn phase(phase: Phase) -> &'static str {
@@ -47,9 +48,9 @@ pub fn ago(now: Moment, at: Moment) -> String {
     }
 }
 
-/// Time of day, UTC: the core knows no time zone.
-pub fn clock(at: Moment) -> String {
-    let seconds = at.0 / 1000 % 86_400;
+/// Time of day where the user is: `offset` are the seconds that his clock is ahead of UTC.
+pub fn clock(at: Moment, offset: i32) -> String {
+    let seconds = (at.0 / 1000).saturating_add_signed(i64::from(offset)) % 86_400;
     format!("{:02}:{:02}", seconds / 3600, seconds % 3600 / 60)
 }
 
@@ -121,4 +122,25 @@ pub fn excerpt(text: &str, most: usize) -> String {
         return clean.collect();
     }
     clean.take(most.saturating_sub(1)).chain(['…']).collect()
+}
+
+/// Lines of at most so many columns, broken between words where that is possible. At least one line.
+pub fn wrap(text: &str, columns: usize) -> Vec<String> {
+    let mut out = vec![String::new()];
+    let mut used = 0;
+    for word in text.split_whitespace() {
+        let width = word.width();
+        if used > 0 && used + 1 + width > columns {
+            out.push(String::new());
+            used = 0;
+        }
+        let Some(line) = out.last_mut() else { break };
+        if used > 0 {
+            line.push(' ');
+            used += 1;
+        }
+        line.push_str(word);
+        used += width;
+    }
+    out
 }

@@ -15,7 +15,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// A first process that is alive answers at once; one that is stopped by a debugger or starved does not.
-const HELLO_TIMEOUT: Duration = Duration::from_secs(5);
+const HELLO_TIMEOUT: Duration = Duration::from_secs(3);
+
+/// The longest that an answer takes is the end of a session whose processes hold out.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 type Replied = (Result<Answer, String>, Vec<OwnedFd>);
 
@@ -76,7 +79,6 @@ impl Client {
             }
             Err(error) => return Err(error),
         };
-        stream.set_nonblocking(true)?;
         let stream = Arc::new(UnixStream::from_std(stream)?);
         let shared = Arc::new(Shared { waiting: Mutex::default(), end: watch::Sender::new(None) });
         let (outgoing, queue) = mpsc::unbounded_channel();
@@ -114,10 +116,11 @@ impl Client {
             waiting.replies.insert(id, sender);
         }
         self.outgoing.send(bytes).map_err(|_| Failed::Gone)?;
-        match receiver.await {
-            Ok((Ok(answer), fds)) => Ok((answer, fds)),
-            Ok((Err(why), _)) => Err(Failed::Refused(why)),
-            Err(_) => Err(Failed::Gone),
+        match tokio::time::timeout(ANSWER_TIMEOUT, receiver).await {
+            Ok(Ok((Ok(answer), fds))) => Ok((answer, fds)),
+            Ok(Ok((Err(why), _))) => Err(Failed::Refused(why)),
+            Ok(Err(_)) => Err(Failed::Gone),
+            Err(_) => Err(Failed::Refused("the sandbox's first process does not answer".into())),
         }
     }
 

@@ -116,6 +116,11 @@ async fn ended(pid: i32, started: u64) {
     }
 }
 
+/// Whether a sandbox's first process lives.
+pub fn lives(ready: &Ready) -> bool {
+    process::stat(ready.pid).is_some_and(|stat| stat.started == ready.pid_started && !stat.is_dead())
+}
+
 /// Waits until a sandbox's processes are gone and its watcher has cleared up.
 pub async fn gone(ready: &Ready) {
     ended(ready.pid, ready.pid_started).await;

@@ -4,12 +4,16 @@
 //! a socket ([`protocol`], [`client`]). What must outlive the host is in one record on the disk ([`record`]).
 //! Elsewhere, and on the user's explicit word, a plain host shell is offered ([`on_host`]): not isolated.
 #![allow(unsafe_code)]
+// What describes a sandbox to its first process has no reader where there are none.
+#![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
+mod manage;
 mod on_host;
 mod process;
 mod protocol;
 mod record;
 mod shell;
+mod watching;
 mod weigh;
 
 #[cfg(target_os = "linux")]
@@ -31,23 +35,16 @@ use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
     Result, SandboxInfo,
 };
-use crate::domain::{
-    BackendKind, EndpointId, EnvId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, SandboxId,
-};
+use crate::domain::{BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, SandboxId};
 use crate::pty::PtyLink;
 use futures_util::future::BoxFuture;
-use futures_util::stream::{self, BoxStream};
-use record::{Record, Records};
-use std::collections::HashMap;
+use futures_util::stream::BoxStream;
+use manage::Inner;
 use std::future::Future;
 use std::io;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::broadcast;
-
-/// Events that a slow reader may fall behind before it gets a fresh snapshot instead.
-const EVENT_BACKLOG: usize = 256;
 
 /// What the local backend needs to know.
 #[derive(Clone, Debug)]
@@ -91,17 +88,6 @@ pub struct LocalBackend {
     inner: Arc<Inner>,
 }
 
-struct Inner {
-    config: LocalConfig,
-    records: Records,
-    on_host: on_host::OnHost,
-    #[cfg(target_os = "linux")]
-    namespaces: namespaces::Namespaces,
-    /// One change at a time for each environment.
-    gates: Mutex<HashMap<EnvId, Arc<tokio::sync::Mutex<()>>>>,
-    events: broadcast::Sender<BackendEvent>,
-}
-
 /// An error of the disk or the connection: the backend cannot be asked now, which says nothing about its sandboxes.
 fn unreachable(error: &io::Error) -> BackendError {
     BackendError::new(
@@ -131,17 +117,7 @@ impl LocalBackend {
     /// The backend of one profile. Touches nothing yet.
     #[must_use]
     pub fn new(config: LocalConfig) -> Self {
-        let events = broadcast::Sender::new(EVENT_BACKLOG);
-        let inner = Inner {
-            records: Records::new(&config.data_dir),
-            on_host: on_host::OnHost::new(config.shell.clone()),
-            #[cfg(target_os = "linux")]
-            namespaces: namespaces::Namespaces::new(config.clone(), events.clone()),
-            gates: Mutex::default(),
-            config,
-            events,
-        };
-        Self { inner: Arc::new(inner) }
+        Self { inner: Arc::new(Inner::new(config)) }
     }
 
     /// The sessions that a sandbox runs, also those opened by an earlier host. Attach to one by its id to take it over.
@@ -170,190 +146,6 @@ impl LocalBackend {
             })
         })
     }
-}
-
-impl Inner {
-    fn gate(&self, env: &EnvId) -> Arc<tokio::sync::Mutex<()>> {
-        let mut gates = self.gates.lock().unwrap_or_else(PoisonError::into_inner);
-        gates.entry(env.clone()).or_default().clone()
-    }
-
-    fn record_of(&self, sandbox: &SandboxId) -> Result<Option<Record>> {
-        let all = self.records.all().map_err(|error| unreachable(&error))?;
-        Ok(all.into_iter().find(|record| record.sandbox == *sandbox))
-    }
-
-    async fn runs(&self, record: &Record) -> Result<bool> {
-        if record.spec.on_host {
-            return Ok(self.on_host.runs(&record.sandbox));
-        }
-        #[cfg(target_os = "linux")]
-        return Ok(self.namespaces.connect(record).await?.is_some());
-        #[cfg(not(target_os = "linux"))]
-        Ok(false)
-    }
-
-    async fn info(&self, record: &Record) -> Result<SandboxInfo> {
-        let runs = self.runs(record).await?;
-        let found = record.found(runs);
-        if record.spec.on_host {
-            return Ok(on_host::info(found, &record.workspace));
-        }
-        #[cfg(target_os = "linux")]
-        return Ok(namespaces::info(found, record));
-        #[cfg(not(target_os = "linux"))]
-        Ok(on_host::info(found, &record.workspace))
-    }
-
-    async fn list(&self) -> Result<Vec<FoundSandbox>> {
-        let mut found = Vec::new();
-        for record in self.records.all().map_err(|error| unreachable(&error))? {
-            let runs = self.runs(&record).await?;
-            found.push(record.found(runs));
-        }
-        Ok(found)
-    }
-
-    /// Makes a sandbox, or starts the one that is there.
-    async fn bring_up(
-        &self,
-        existing: Option<SandboxId>,
-        wanted: ProvisionSpec,
-        progress: &Progress,
-    ) -> Result<SandboxInfo> {
-        let gate = self.gate(&wanted.env);
-        let _turn = gate.lock().await;
-        let known = self.records.read(&wanted.env).map_err(|error| unreachable(&error))?;
-        if let Some(asked) = &existing {
-            match &known {
-                Some(record) if record.sandbox == *asked => {}
-                Some(record) => {
-                    return Err(BackendError::new(
-                        FailureKind::Surprise,
-                        format!("the environment {} has the sandbox {}, not {asked}", wanted.env, record.sandbox),
-                        "list the environments again",
-                    ));
-                }
-                None => return Err(missing(asked)),
-            }
-        }
-        let mut record = match known {
-            Some(record) => {
-                let same = record.generation == wanted.generation;
-                if self.runs(&record).await? {
-                    return if same { self.info(&record).await } else { Err(other_generation(&record, &wanted)) };
-                }
-                if record.generation > wanted.generation {
-                    return Err(other_generation(&record, &wanted));
-                }
-                let mut next = Record::new(record.sandbox, &wanted);
-                next.ready = record.ready;
-                next
-            }
-            None => Record::new(fresh_id(), &wanted),
-        };
-        for folder in [&record.home, &record.workspace] {
-            std::fs::create_dir_all(folder).map_err(|error| {
-                BackendError::new(
-                    FailureKind::Permanent,
-                    format!("cannot make {}: {error}", folder.display()),
-                    "free some space, or check who owns the data directory",
-                )
-            })?;
-        }
-        // On the disk before anything runs: whatever happens next, the sandbox is listed.
-        self.write(&record)?;
-        if wanted.spec.on_host {
-            if !self.config.allow_on_host {
-                return Err(BackendError::new(
-                    FailureKind::Permanent,
-                    "plain host shells are switched off in the configuration",
-                    "allow them there, or leave out --on-host",
-                ));
-            }
-            self.on_host.start(&record);
-            return self.info(&record).await;
-        }
-        progress("making the sandbox".into());
-        #[cfg(target_os = "linux")]
-        {
-            record.ready = Some(self.namespaces.start(&record).await?);
-            self.write(&record)?;
-            if self.runs(&record).await? {
-                return self.info(&record).await;
-            }
-            Err(BackendError::new(
-                FailureKind::Temporary,
-                format!("the sandbox of {} ended right after its start", record.name),
-                "try again; `hermes-tui doctor` tells whether sandboxes work here",
-            ))
-        }
-        #[cfg(not(target_os = "linux"))]
-        {
-            record.ready = None;
-            Err(not_here())
-        }
-    }
-
-    fn write(&self, record: &Record) -> Result<()> {
-        self.records.write(record).map_err(|error| {
-            BackendError::new(
-                FailureKind::Temporary,
-                format!("cannot write the record of {}: {error}", record.name),
-                "free some space, or check who owns the data directory",
-            )
-        })
-    }
-
-    async fn stop(&self, sandbox: &SandboxId) -> Result<()> {
-        let Some(record) = self.record_of(sandbox)? else { return Ok(()) };
-        let gate = self.gate(&record.env);
-        let _turn = gate.lock().await;
-        self.stop_gated(&record.env, sandbox).await
-    }
-
-    async fn stop_gated(&self, env: &EnvId, sandbox: &SandboxId) -> Result<()> {
-        // Read again: it may have been started or removed while we waited for our turn.
-        let record = self.records.read(env).map_err(|error| unreachable(&error))?;
-        let Some(record) = record.filter(|record| record.sandbox == *sandbox) else { return Ok(()) };
-        if record.spec.on_host {
-            return self.on_host.stop(&record.sandbox).await;
-        }
-        #[cfg(target_os = "linux")]
-        return self.namespaces.stop(&record).await;
-        #[cfg(not(target_os = "linux"))]
-        Ok(())
-    }
-
-    async fn remove(&self, sandbox: &SandboxId) -> Result<()> {
-        let Some(record) = self.record_of(sandbox)? else { return Ok(()) };
-        let gate = self.gate(&record.env);
-        let _turn = gate.lock().await;
-        self.stop_gated(&record.env, sandbox).await?;
-        let still = self.records.read(&record.env).map_err(|error| unreachable(&error))?;
-        if still.is_some_and(|one| one.sandbox == *sandbox) {
-            self.records.remove(&record.env).map_err(|error| unreachable(&error))?;
-        }
-        Ok(())
-    }
-}
-
-/// A sandbox id: chance, as hexadecimal digits.
-fn fresh_id() -> SandboxId {
-    let mut text = uuid::Uuid::new_v4().simple().to_string();
-    text.truncate(16);
-    SandboxId::new(text)
-}
-
-fn other_generation(record: &Record, wanted: &ProvisionSpec) -> BackendError {
-    BackendError::new(
-        FailureKind::Surprise,
-        format!(
-            "the sandbox of {} is at generation {}, generation {} was asked for",
-            record.name, record.generation.0, wanted.generation.0
-        ),
-        "stop the environment, then start it again",
-    )
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -482,69 +274,6 @@ impl Backend for LocalBackend {
     }
 
     fn watch(&self) -> BoxStream<'static, BackendEvent> {
-        let inner = self.inner.clone();
-        let events = inner.events.subscribe();
-        let watching = Watching { inner, events, next: Next::Snapshot, wait: FIRST_RETRY };
-        Box::pin(stream::unfold(watching, |mut watching| async move {
-            let event = watching.next().await?;
-            Some((event, watching))
-        }))
-    }
-}
-
-/// Between looks at an endpoint that does not answer, at first and at most.
-const FIRST_RETRY: Duration = Duration::from_millis(250);
-const LAST_RETRY: Duration = Duration::from_secs(10);
-
-/// What a watcher has still to say.
-enum Next {
-    /// A complete list.
-    Snapshot,
-    /// It was said that the endpoint is down.
-    Retry,
-    /// That it is up again; the list follows.
-    List(Vec<FoundSandbox>),
-    /// What happens.
-    Forward,
-}
-
-struct Watching {
-    inner: Arc<Inner>,
-    events: broadcast::Receiver<BackendEvent>,
-    next: Next,
-    wait: Duration,
-}
-
-impl Watching {
-    async fn next(&mut self) -> Option<BackendEvent> {
-        loop {
-            match std::mem::replace(&mut self.next, Next::Forward) {
-                Next::Snapshot => match self.inner.list().await {
-                    Ok(found) => return Some(BackendEvent::Snapshot(found)),
-                    Err(error) => {
-                        self.next = Next::Retry;
-                        return Some(BackendEvent::Down(error.message));
-                    }
-                },
-                Next::Retry => {
-                    tokio::time::sleep(self.wait).await;
-                    self.wait = (self.wait * 2).min(LAST_RETRY);
-                    match self.inner.list().await {
-                        Ok(found) => {
-                            self.wait = FIRST_RETRY;
-                            self.next = Next::List(found);
-                            return Some(BackendEvent::Up);
-                        }
-                        Err(_) => self.next = Next::Retry,
-                    }
-                }
-                Next::List(found) => return Some(BackendEvent::Snapshot(found)),
-                Next::Forward => match self.events.recv().await {
-                    Ok(event) => return Some(event),
-                    Err(broadcast::error::RecvError::Lagged(_)) => self.next = Next::Snapshot,
-                    Err(broadcast::error::RecvError::Closed) => return None,
-                },
-            }
-        }
+        watching::watch(self.inner.clone())
     }
 }

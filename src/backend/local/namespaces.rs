@@ -2,7 +2,7 @@
 
 use super::client::{Client, Failed};
 use super::protocol::{Answer, Launch, Op, Ready, SessionRow};
-use super::record::Record;
+use super::record::{Record, Records};
 use super::{LocalConfig, as_evidence, inside, launch, stopped, unreachable};
 use crate::backend::{AttachSpec, BackendError, BackendEvent, ExecLink, ExecSpec, Probe, Result, SandboxInfo};
 use crate::domain::{Evidence, FailureKind, FoundSandbox, Mount, Network, SandboxId, Size, Span};
@@ -16,6 +16,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::io::AsyncReadExt;
 use tokio::net::unix::pipe;
 use tokio::sync::broadcast;
 
@@ -122,11 +123,21 @@ impl Namespaces {
         Ok(Some(client))
     }
 
+    /// Whether a sandbox runs. One that does not answer, but whose first process lives, does: it must not be taken for
+    /// stopped, nor may it make all the others unreachable.
+    pub async fn runs(&self, record: &Record) -> Result<bool> {
+        match self.connect(record).await {
+            Ok(client) => Ok(client.is_some()),
+            Err(_) if record.ready.as_ref().is_some_and(launch::lives) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
     /// Tells watchers when the sandbox ends without our asking. Keeps neither the connection nor this object alive.
     fn tell_the_end(&self, record: &Record, client: &Arc<Client>) {
         let (lives, events) = (Arc::downgrade(&self.lives), self.events.downgrade());
         let (sandbox, env, ready) = (record.sandbox.clone(), record.env.clone(), record.ready.clone());
-        let records = super::Records::new(&self.config.data_dir);
+        let records = Records::new(&self.config.data_dir);
         let (mut end, this) = (client.end(), Arc::downgrade(client));
         tokio::spawn(async move {
             // An error means that the connection was dropped by us, not that it ended.
@@ -188,12 +199,16 @@ impl Namespaces {
         let grace = self.config.stop_grace;
         if let Some(client) = &client {
             let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-            let _ = tokio::time::timeout(grace + PATIENCE, client.request(Op::Stop { grace_ms })).await;
-            let mut end = client.end();
-            let _ = tokio::time::timeout(grace + PATIENCE, end.wait_for(Option::is_some)).await;
+            // It answers at once, and goes later.
+            if tokio::time::timeout(PATIENCE, client.request(Op::Stop { grace_ms })).await.is_ok() {
+                let mut end = client.end();
+                let _ = tokio::time::timeout(grace + PATIENCE, end.wait_for(Option::is_some)).await;
+            }
         }
         let Some(ready) = &record.ready else { return Ok(()) };
-        if client.is_some() && tokio::time::timeout(PATIENCE, launch::gone(ready)).await.is_ok() {
+        if client.is_some_and(|client| client.is_gone())
+            && tokio::time::timeout(PATIENCE, launch::gone(ready)).await.is_ok()
+        {
             return Ok(());
         }
         launch::kill(ready);
@@ -232,8 +247,8 @@ impl Namespaces {
             cwd: spec.cwd,
             size: spec.size,
         };
-        let master = match client.request(open).await {
-            Ok((Answer::Opened { .. }, fds)) => fds.into_iter().next(),
+        let (master, missed) = match client.request(open).await {
+            Ok((Answer::Opened { missed, .. }, fds)) => (fds.into_iter().next(), missed),
             Err(Failed::Refused(why)) => {
                 return Err(BackendError::new(
                     FailureKind::Permanent,
@@ -252,7 +267,7 @@ impl Namespaces {
         })?;
         let kept = client.clone();
         Ok(PtyLink {
-            reader: Box::new(reader),
+            reader: Box::new(io::Cursor::new(missed).chain(reader)),
             writer: Box::new(writer),
             control: Box::new(Control { client, session, master }),
             exit: Box::pin(async move {

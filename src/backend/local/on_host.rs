@@ -1,5 +1,6 @@
 //! Plain shells of the host: not isolated, and made only on the user's explicit word.
 
+use super::protocol::ProcessRow;
 use super::record::Record;
 use super::shell::{self, NotStarted};
 use super::{as_evidence, not_run, process, stopped, weigh};
@@ -32,7 +33,19 @@ struct Program {
     shell: Option<(String, Arc<OwnedFd>)>,
     /// Whether it is a command that somebody waits for, so that it is known without looking.
     is_call: bool,
+    /// Milliseconds since 1970.
+    started_ms: u64,
     ended: bool,
+}
+
+impl Program {
+    /// The foreground process group of its terminal.
+    fn foreground(&self) -> Option<i32> {
+        let (_, terminal) = self.shell.as_ref()?;
+        // SAFETY: asks the kernel about a descriptor that we own.
+        let group = unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) };
+        (group > 0).then_some(group)
+    }
 }
 
 type Programs = Arc<Mutex<Vec<Program>>>;
@@ -82,8 +95,8 @@ impl OnHost {
 
     pub fn evidence(&self, sandbox: &SandboxId) -> Result<Evidence> {
         let Ok(programs) = self.programs(sandbox) else { return Ok(Evidence::default()) };
-        let everything = process::all().unwrap_or_default();
         let mut programs = lock(&programs);
+        let Ok(everything) = process::all() else { return Ok(as_evidence(without_proc(&programs))) };
         // Nothing of those lives any more, so their ids may come to mean something else.
         programs.retain(|one| !one.ended || everything.iter().any(|stat| stat.session == one.leader));
         let ours: Vec<_> =
@@ -92,10 +105,8 @@ impl OnHost {
             .iter()
             .filter(|one| !one.ended)
             .filter_map(|one| {
-                let (name, terminal) = one.shell.as_ref()?;
-                // SAFETY: asks the kernel about a descriptor that we own.
-                let foreground = unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) };
-                Some(weigh::Shell { leader: one.leader, name: name.clone(), foreground: Some(foreground) })
+                let (name, _) = one.shell.as_ref()?;
+                Some(weigh::Shell { leader: one.leader, name: name.clone(), foreground: one.foreground() })
             })
             .collect();
         let in_flight: Vec<_> = programs.iter().filter(|one| !one.ended && one.is_call).map(|one| one.leader).collect();
@@ -138,7 +149,7 @@ impl OnHost {
         };
         let (reader, writer, terminal) = opened().map_err(refused)?;
         let shell = name.map(|name| (name, terminal.clone()));
-        lock(&programs).push(Program { leader, shell, is_call: false, ended: false });
+        lock(&programs).push(Program { leader, shell, is_call: false, started_ms: now_ms(), ended: false });
         let exit = wait_for(leader, programs, true);
         Ok(PtyLink {
             reader: Box::new(reader),
@@ -182,7 +193,7 @@ impl OnHost {
         else {
             return Err(refused("the pipes of the command are missing"));
         };
-        lock(&programs).push(Program { leader, shell: None, is_call: true, ended: false });
+        lock(&programs).push(Program { leader, shell: None, is_call: true, started_ms: now_ms(), ended: false });
         let exit: Shared<_> = wait_for(leader, programs, false).shared();
         Ok(ExecLink {
             stdin: Box::new(tokio::process::ChildStdin::from_std(stdin).map_err(refused)?),
@@ -196,6 +207,26 @@ impl OnHost {
             }),
         })
     }
+}
+
+/// Where there is no `/proc`: the foreground of our terminals is all that can be asked for.
+fn without_proc(programs: &[Program]) -> (Vec<ProcessRow>, u32) {
+    let mut idle = 0;
+    let mut rows = Vec::new();
+    for program in programs.iter().filter(|one| !one.ended && !one.is_call) {
+        let foreground = program.foreground().unwrap_or(program.leader);
+        if program.shell.is_some() && foreground == program.leader {
+            idle += 1;
+        } else {
+            let command = "a program in the foreground of its terminal".to_owned();
+            rows.push(ProcessRow { pid: foreground.unsigned_abs(), command, started_ms: program.started_ms });
+        }
+    }
+    (rows, idle)
+}
+
+fn now_ms() -> u64 {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64)
 }
 
 /// Reaps a program in a thread of its own, since nothing else tells of its end on every system. Of a terminal's

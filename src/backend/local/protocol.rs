@@ -191,6 +191,8 @@ pub enum Answer {
     Opened {
         /// It ran before.
         reopened: bool,
+        /// What it printed while no host was there, the end of it.
+        missed: Vec<u8>,
     },
     /// Standard input, output and error come along.
     Started,

@@ -29,6 +29,7 @@ impl NotStarted {
         let code = match error.kind() {
             io::ErrorKind::NotFound => 127,
             io::ErrorKind::PermissionDenied => 126,
+            io::ErrorKind::ArgumentListTooLong => 126,
             _ if error.raw_os_error() == Some(libc::ENOEXEC) => 126,
             _ => 125,
         };

@@ -1,7 +1,10 @@
 //! Unix sockets at paths of any length, and descriptors sent over them.
 
 use nix::fcntl::{OFlag, open};
-use nix::sys::socket::{ControlMessage, ControlMessageOwned, MsgFlags, UnixAddr, recvmsg, sendmsg};
+use nix::sys::socket::{
+    AddressFamily, ControlMessage, ControlMessageOwned, MsgFlags, SockFlag, SockType, UnixAddr, recvmsg, sendmsg,
+    socket,
+};
 use nix::sys::stat::Mode;
 use std::io::{self, IoSlice, IoSliceMut};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
@@ -28,10 +31,13 @@ pub fn listen(path: &Path) -> io::Result<UnixListener> {
     UnixListener::bind(name)
 }
 
-/// Connects to a path.
+/// Connects to a path, without ever waiting: a listener that takes nobody in any more is an error.
 pub fn connect(path: &Path) -> io::Result<UnixStream> {
     let (_folder, name) = short(path)?;
-    UnixStream::connect(name)
+    let flags = SockFlag::SOCK_CLOEXEC | SockFlag::SOCK_NONBLOCK;
+    let fd = socket(AddressFamily::Unix, SockType::Stream, flags, None)?;
+    nix::sys::socket::connect(fd.as_raw_fd(), &UnixAddr::new(&name)?)?;
+    Ok(UnixStream::from(fd))
 }
 
 /// Sends bytes, with descriptors beside the first of them. Says how many bytes went.

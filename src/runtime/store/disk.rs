@@ -1,7 +1,7 @@
 //! The journal's file: schema, migrations, reading, writing, pruning. Only the journal's thread uses it.
 
 use super::{Batch, Change, Limits, OutputChunk, OutputStream, Restored, Trouble, secrets, unwritable};
-use crate::domain::{Call, CallId, Environment, Moment, Record};
+use crate::domain::{Call, CallId, ConversationId, Environment, Moment, Record};
 use crate::runtime::redact::redact;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
 use serde::de::DeserializeOwned;
@@ -335,7 +335,7 @@ fn write_row(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result
         }
         Change::Call(call) => {
             let call = Call { command: redact(&call.command, []), ..(**call).clone() };
-            let conversation = call.conversation.as_ref().map(|id| id.as_str());
+            let conversation = call.conversation.as_ref().map(ConversationId::as_str);
             transaction
                 .prepare_cached(
                     "INSERT OR REPLACE INTO calls (id, env, conversation, began, data) VALUES (?1, ?2, ?3, ?4, ?5)",

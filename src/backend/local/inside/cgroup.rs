@@ -32,7 +32,8 @@ struct Wanted {
 /// The folders made for one sandbox, and what they limit.
 pub struct Groups {
     folders: Vec<PathBuf>,
-    in_force: Vec<(String, String)>,
+    /// Name, value, and the folder that limits.
+    in_force: Vec<(String, String, PathBuf)>,
     missing: Vec<(String, bool)>,
 }
 
@@ -94,6 +95,15 @@ fn mount_point(table: &str, version: Version, controller: &str) -> Option<PathBu
     })
 }
 
+/// Whether a group of version 2 has a controller for its children, or takes it on.
+fn offers(parent: &Path, controller: &str) -> bool {
+    let names = |file: &str| fs::read_to_string(parent.join(file)).unwrap_or_default();
+    let has = |text: &str| text.split_whitespace().any(|one| one == controller);
+    has(&names("cgroup.controllers"))
+        && (has(&names("cgroup.subtree_control"))
+            || fs::write(parent.join("cgroup.subtree_control"), format!("+{controller}")).is_ok())
+}
+
 impl Groups {
     /// Makes what can be made. Never fails: what is missing is told.
     pub fn make(launch: &Launch) -> Self {
@@ -106,40 +116,39 @@ impl Groups {
         };
         let mut groups = Self { folders: Vec::new(), in_force: Vec::new(), missing: Vec::new() };
         for want in wanted(launch) {
-            let done = groups.limit_two(&own, &mounts, &name, &want) || groups.limit_one(&own, &mounts, &name, &want);
-            if done {
-                groups.in_force.push((want.name.into(), want.value));
-            } else {
-                groups.missing.push((want.name.into(), want.asked));
+            let folder =
+                groups.limit_two(&own, &mounts, &name, &want).or_else(|| groups.limit_one(&own, &mounts, &name, &want));
+            match folder {
+                Some(folder) => groups.in_force.push((want.name.into(), want.value, folder)),
+                None => groups.missing.push((want.name.into(), want.asked)),
             }
         }
         groups
     }
 
-    fn limit_one(&mut self, own: &str, mounts: &str, name: &str, want: &Wanted) -> bool {
-        let Some(point) = mount_point(mounts, Version::One, want.controller) else { return false };
+    fn limit_one(&mut self, own: &str, mounts: &str, name: &str, want: &Wanted) -> Option<PathBuf> {
+        let point = mount_point(mounts, Version::One, want.controller)?;
         let path = own_path(own, want.controller).unwrap_or_default();
         // In a container the path may be that of the host and not exist here; then the top is ours.
-        [point.join(path.trim_start_matches('/')), point.clone()]
+        [point.join(path.trim_start_matches('/')), point]
             .into_iter()
-            .any(|parent| parent.is_dir() && self.try_folder(&parent.join(name), &want.one))
+            .filter(|parent| parent.is_dir())
+            .map(|parent| parent.join(name))
+            .find(|folder| self.try_folder(folder, &want.one))
     }
 
-    fn limit_two(&mut self, own: &str, mounts: &str, name: &str, want: &Wanted) -> bool {
-        let Some(point) = mount_point(mounts, Version::Two, "") else { return false };
+    fn limit_two(&mut self, own: &str, mounts: &str, name: &str, want: &Wanted) -> Option<PathBuf> {
+        let point = mount_point(mounts, Version::Two, "")?;
         let path = own_path(own, "").unwrap_or_default();
         let here = point.join(path.trim_start_matches('/'));
-        // A group with processes in it cannot have children with controllers, unless it is the root: look upwards.
-        here.ancestors().take_while(|parent| parent.starts_with(&point)).any(|parent| {
-            let offered = fs::read_to_string(parent.join("cgroup.controllers")).unwrap_or_default();
-            if !offered.split_whitespace().any(|one| one == want.controller) {
-                return false;
-            }
-            let switched = fs::read_to_string(parent.join("cgroup.subtree_control")).unwrap_or_default();
-            let on = switched.split_whitespace().any(|one| one == want.controller)
-                || fs::write(parent.join("cgroup.subtree_control"), format!("+{}", want.controller)).is_ok();
-            on && self.try_folder(&parent.join(name), &want.two)
-        })
+        // A group with processes in it, as ours is, has no children with controllers unless it is the root
+        // (cgroups(7), "no internal processes"): so beside ours, or further up.
+        let parents = here.ancestors().take_while(|parent| parent.starts_with(&point));
+        parents
+            .filter(|parent| **parent != here || here == point)
+            .filter(|parent| offers(parent, want.controller))
+            .map(|parent| parent.join(name))
+            .find(|folder| self.try_folder(folder, &want.two))
     }
 
     fn try_folder(&mut self, folder: &Path, files: &[(&'static str, String)]) -> bool {
@@ -147,7 +156,9 @@ impl Groups {
         if !known && fs::create_dir(folder).is_err() && !folder.is_dir() {
             return false;
         }
-        let done = files.iter().all(|(file, text)| fs::write(folder.join(file), text).is_ok());
+        // Version 2: below a group that has processes, a new one may be of a kind that takes none.
+        let usable = fs::read_to_string(folder.join("cgroup.type")).map_or(true, |kind| kind.trim() == "domain");
+        let done = usable && files.iter().all(|(file, text)| fs::write(folder.join(file), text).is_ok());
         if !done && !known {
             let _ = fs::remove_dir(folder);
         } else if !known {
@@ -159,15 +170,22 @@ impl Groups {
     /// Puts a process in, before it starts anything. Returns the limits in force or not, and sentences for those
     /// that were asked for and are not.
     pub fn admit(&self, pid: i32) -> (Vec<(String, String)>, Vec<String>) {
-        let joined = self.folders.iter().all(|folder| fs::write(folder.join("cgroup.procs"), pid.to_string()).is_ok());
+        let joined: Vec<&PathBuf> = self
+            .folders
+            .iter()
+            .filter(|folder| fs::write(folder.join("cgroup.procs"), pid.to_string()).is_ok())
+            .collect();
         let mut limits = Vec::new();
         let mut sentences = Vec::new();
         let why = "not enforced: no control group that we may use";
-        for (name, value) in &self.in_force {
-            limits.push((name.clone(), if joined { format!("{value} (cgroup)") } else { why.to_owned() }));
-            if !joined {
-                sentences
-                    .push(format!("the limit on {name} is not enforced: its control group does not admit processes"));
+        for (name, value, folder) in &self.in_force {
+            if joined.contains(&folder) {
+                limits.push((name.clone(), format!("{value} (cgroup)")));
+            } else {
+                limits.push((name.clone(), why.to_owned()));
+                let sentence =
+                    format!("the limit on {name} is not enforced: its control group does not admit processes");
+                sentences.push(sentence);
             }
         }
         for (name, asked) in &self.missing {

@@ -3,6 +3,7 @@
 //! Only what everybody may read on the host is shown, since for root the sandbox's files are read as root's.
 
 use super::super::protocol::Launch;
+use super::super::shell;
 use super::root::Plan;
 use super::{INSIDE_HOME, INSIDE_ID, INSIDE_USER};
 use std::fs;
@@ -106,7 +107,8 @@ pub fn plan(launch: &Launch, plan: &mut Plan) {
     plan.file(&etc.join("hostname"), format!("{host}\n").into());
     plan.file(&etc.join("hosts"), format!("127.0.0.1 localhost {host}\n::1 localhost\n").into());
     plan.file(&etc.join("nsswitch.conf"), "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n".into());
-    let shell = launch.shell.as_deref().unwrap_or("/bin/sh");
+    // The programs inside are those of the host, so what is found here is found there.
+    let shell = shell::find(launch.shell.as_deref(), super::programs::PATH).unwrap_or_else(|_| "/bin/sh".into());
     let users = format!(
         "root:x:0:0:root:/:/usr/sbin/nologin\n{INSIDE_USER}:x:{INSIDE_ID}:{INSIDE_ID}::{INSIDE_HOME}:{shell}\n\
          nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"

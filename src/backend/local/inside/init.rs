@@ -4,10 +4,14 @@
 //! each PTY open so that a later host finds the session again, and ends everything when no host came back in time.
 
 use super::super::process;
-use super::super::protocol::{Answer, Launch, Message, Op, Request, SessionRow, VERSION, frame, take_frame};
-use super::super::{sockets, weigh};
+use super::super::protocol::{Answer, Launch, Message, Op, Request, VERSION};
+use super::super::weigh;
+use super::hosts::Host;
 use super::programs::Surroundings;
-use super::{Refused, detach_stdio, etc, keep_private, limits, network, privileges, refused_namespaces, root, seccomp};
+use super::session::Session;
+use super::{
+    Refused, detach_stdio, etc, keep_private, landlock, limits, network, privileges, refused_namespaces, root, seccomp,
+};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sched::{CloneFlags, unshare};
@@ -16,12 +20,11 @@ use nix::sys::signalfd::{SfdFlags, SignalFd};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::{Pid, geteuid, sethostname};
-use portable_pty::MasterPty;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 /// After HUP or TERM, how long a session's processes may take before KILL.
@@ -31,8 +34,6 @@ const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// How often `/proc` is looked at while the end of a session is awaited: an end is only told to the parent, which
 /// need not be this process.
 const CLOSE_LOOK: Duration = Duration::from_millis(10);
-/// A host that does not read is cut off at this many bytes.
-const MAX_BACKLOG: usize = 32 << 20;
 
 /// Runs as the first process of the namespaces. Never returns to the caller's code.
 pub fn main(
@@ -79,39 +80,20 @@ fn set_up(launch: &Launch, plan: &root::Plan, is_root: bool, mut go: File) -> Re
     sethostname(etc::host_name(&launch.name)).map_err(|error| Refused::step("set the host name", error))?;
     plan.enter()?;
     privileges::leave_keyring();
-    let named = limits::set(launch, is_root).map_err(|error| Refused::step("set limits", error))?;
+    let mut named = limits::set(launch, is_root).map_err(|error| Refused::step("set limits", error))?;
     privileges::drop_all().map_err(|error| Refused::step("drop privileges", error))?;
     privileges::make_opaque().map_err(|error| Refused::step("protect the first process", error))?;
     privileges::end_with_parent().map_err(|error| Refused::step("tie the sandbox to its watcher", error))?;
+    if launch.host_network {
+        // The host's network brings the host's abstract sockets along, those of its X server for one.
+        let told = match landlock::shut_off_abstract_sockets() {
+            Ok(()) => "of the host are out of reach (Landlock)".to_owned(),
+            Err(error) => format!("not enforced: those of the host can be reached ({error}; needs Linux 6.12)"),
+        };
+        named.push(("abstract sockets".into(), told));
+    }
     seccomp::install().map_err(|error| Refused::step("install the system call filter", error))?;
     Ok(named)
-}
-
-/// A host that is connected.
-struct Host {
-    stream: UnixStream,
-    received: Vec<u8>,
-    backlog: VecDeque<Outgoing>,
-    broken: bool,
-}
-
-/// A frame on its way, with the descriptors that go beside its first byte.
-struct Outgoing {
-    bytes: Vec<u8>,
-    sent: usize,
-    fds: Vec<OwnedFd>,
-}
-
-struct Session {
-    master: Box<dyn MasterPty + Send>,
-    leader: i32,
-    /// Name of the leader's program, if it is a shell of ours.
-    shell: Option<String>,
-    program: Vec<String>,
-    /// Exit code of the leader.
-    exit: Option<i32>,
-    /// Ended with all its processes; kept until a host has heard of it.
-    ended: bool,
 }
 
 struct Call {
@@ -167,12 +149,19 @@ fn serve(launch: &Launch, listener: UnixListener) -> i32 {
     };
     loop {
         let keys: Vec<u64> = init.hosts.keys().copied().collect();
+        let alone = keys.is_empty();
         let ready = {
             let mut fds =
                 vec![PollFd::new(signals.as_fd(), PollFlags::POLLIN), PollFd::new(listener.as_fd(), PollFlags::POLLIN)];
             for host in init.hosts.values() {
-                let more = if host.backlog.is_empty() { PollFlags::empty() } else { PollFlags::POLLOUT };
+                let more = if host.waits_for_us() { PollFlags::POLLOUT } else { PollFlags::empty() };
                 fds.push(PollFd::new(host.stream.as_fd(), PollFlags::POLLIN | more));
+            }
+            // While a host is there, it reads its terminals itself.
+            if alone {
+                fds.extend(
+                    init.sessions.values().filter_map(Session::to_drain).map(|fd| PollFd::new(fd, PollFlags::POLLIN)),
+                );
             }
             match poll(&mut fds, init.patience()) {
                 Ok(_) | Err(Errno::EINTR) => {}
@@ -192,6 +181,10 @@ fn serve(launch: &Launch, listener: UnixListener) -> i32 {
                 init.hear(key);
             }
         }
+        if alone {
+            // Those that have nothing to say take no harm: their terminals do not block.
+            init.sessions.values_mut().for_each(Session::drain);
+        }
         init.watch_closings();
         init.forget_left_behind();
         init.flush();
@@ -210,7 +203,7 @@ impl Init<'_> {
         if !self.closings.is_empty() || self.stopping.is_some() {
             sooner(now + CLOSE_LOOK);
         }
-        if let (Some(since), Some(alone)) = (self.alone_since, self.launch.alone_ms) {
+        if let (Some(since), Some(alone), None) = (self.alone_since, self.launch.alone_ms, &self.stopping) {
             sooner(since + Duration::from_millis(alone));
         }
         match until {
@@ -259,7 +252,7 @@ impl Init<'_> {
             // The folder of the socket is private to the user already; this is the second lock.
             let same_user = getsockopt(&stream, PeerCredentials).is_ok_and(|peer| peer.uid() == geteuid().as_raw());
             if same_user && stream.set_nonblocking(true).is_ok() {
-                let host = Host { stream, received: Vec::new(), backlog: VecDeque::new(), broken: false };
+                let host = Host::new(stream);
                 self.hosts.insert(self.next_host, host);
                 self.next_host += 1;
                 self.alone_since = None;
@@ -268,34 +261,7 @@ impl Init<'_> {
     }
 
     fn hear(&mut self, key: u64) {
-        let mut requests = Vec::new();
-        let Some(host) = self.hosts.get_mut(&key) else { return };
-        let mut buffer = [0; 65536];
-        loop {
-            match (&host.stream).read(&mut buffer) {
-                Ok(0) => {
-                    host.broken = true;
-                    break;
-                }
-                Ok(n) => host.received.extend_from_slice(&buffer[..n]),
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => break,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    host.broken = true;
-                    break;
-                }
-            }
-        }
-        loop {
-            match take_frame::<Request>(&mut host.received) {
-                Ok(Some(request)) => requests.push(request),
-                Ok(None) => break,
-                Err(_) => {
-                    host.broken = true;
-                    break;
-                }
-            }
-        }
+        let requests = self.hosts.get_mut(&key).map(Host::hear).unwrap_or_default();
         for request in requests {
             self.perform(key, request);
         }
@@ -372,22 +338,19 @@ impl Init<'_> {
         if self.stopping.is_some() {
             return Err("the sandbox is being stopped".into());
         }
-        if let Some(session) = self.sessions.get(&name).filter(|one| one.exit.is_none()) {
-            let _ = session.master.resize(pty_size(size));
-            return Ok((Answer::Opened { reopened: true }, session.handle()?));
+        if self.sessions.get(&name).is_some_and(|one| one.exit.is_some() && !one.ended) {
+            return Err(format!("the session {name} is just ending"));
+        }
+        if let Some(session) = self.sessions.get_mut(&name).filter(|one| one.exit.is_none()) {
+            session.resize(size);
+            let handle = session.handle()?;
+            return Ok((Answer::Opened { reopened: true, missed: session.take_missed() }, handle));
         }
         let started = self.surroundings.on_pty(&program, vars, cwd, size).map_err(|not| not.why)?;
-        let session = Session {
-            master: started.master,
-            leader: started.leader,
-            shell: started.shell,
-            program,
-            exit: None,
-            ended: false,
-        };
+        let session = Session::new(started, program);
         let handle = session.handle();
         self.sessions.insert(name, session);
-        Ok((Answer::Opened { reopened: false }, handle?))
+        Ok((Answer::Opened { reopened: false, missed: Vec::new() }, handle?))
     }
 
     /// Ends a kernel session: a signal, after a grace KILL. The waiter is answered when nobody is left.
@@ -542,66 +505,4 @@ impl Init<'_> {
             host.flush();
         }
     }
-}
-
-impl Host {
-    fn queue(&mut self, message: &Message, fds: Vec<OwnedFd>) {
-        match frame(message) {
-            Ok(bytes) => self.backlog.push_back(Outgoing { bytes, sent: 0, fds }),
-            Err(_) => self.broken = true,
-        }
-        if self.backlog.iter().map(|one| one.bytes.len()).sum::<usize>() > MAX_BACKLOG {
-            self.broken = true;
-        }
-    }
-
-    fn flush(&mut self) {
-        while let Some(first) = self.backlog.front_mut() {
-            let fds: Vec<RawFd> =
-                if first.sent == 0 { first.fds.iter().map(AsRawFd::as_raw_fd).collect() } else { Vec::new() };
-            match sockets::send(self.stream.as_raw_fd(), &first.bytes[first.sent..], &fds) {
-                Ok(n) => {
-                    first.sent += n;
-                    first.fds.clear();
-                    if first.sent == first.bytes.len() {
-                        self.backlog.pop_front();
-                    }
-                }
-                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => return,
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    self.broken = true;
-                    return;
-                }
-            }
-        }
-    }
-}
-
-impl Session {
-    fn row(&self, name: &str) -> SessionRow {
-        let size = self.master.get_size().unwrap_or_default();
-        SessionRow {
-            session: name.to_owned(),
-            program: self.program.clone(),
-            size: crate::domain::Size { rows: size.rows, cols: size.cols },
-            ended: if self.ended { Some(self.exit.unwrap_or(137)) } else { None },
-        }
-    }
-
-    fn as_shell(&self) -> Option<weigh::Shell> {
-        let name = self.shell.clone().filter(|_| self.exit.is_none())?;
-        Some(weigh::Shell { leader: self.leader, name, foreground: self.master.process_group_leader() })
-    }
-
-    /// A descriptor of the master for a host.
-    fn handle(&self) -> Result<OwnedFd, String> {
-        let raw = self.master.as_raw_fd().ok_or("the terminal has no descriptor")?;
-        // SAFETY: the master owns the descriptor and outlives this borrow.
-        unsafe { BorrowedFd::borrow_raw(raw) }.try_clone_to_owned().map_err(|error| error.to_string())
-    }
-}
-
-fn pty_size(size: crate::domain::Size) -> portable_pty::PtySize {
-    portable_pty::PtySize { rows: size.rows, cols: size.cols, pixel_width: 0, pixel_height: 0 }
 }

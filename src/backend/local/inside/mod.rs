@@ -3,13 +3,16 @@
 
 mod cgroup;
 mod etc;
+mod hosts;
 mod init;
+mod landlock;
 mod limits;
 mod network;
 mod privileges;
 mod programs;
 mod root;
 mod seccomp;
+mod session;
 
 use super::protocol::{Launch, Ready, Report};
 use super::{process, sockets};

@@ -217,12 +217,10 @@ impl Plan {
 
     /// A `/dev` with what every program expects, and terminals of its own.
     fn devices(&self) -> Result<(), Refused> {
-        let none: Option<&str> = None;
         for name in ["null", "zero", "full", "random", "urandom", "tty"] {
             let target = Path::new("/newroot/dev").join(name);
             make_file(&target)?;
-            mount(Some(&Path::new("/oldroot/dev").join(name)), &target, none, MsFlags::MS_BIND, none)
-                .map_err(|error| Refused::step(format!("bind /dev/{name}"), error))?;
+            show_device(name, &target)?;
         }
         make_dir(Path::new("/newroot/dev/pts"))?;
         make_dir(Path::new("/newroot/dev/shm"))?;
@@ -273,6 +271,29 @@ impl Bind {
         }
         Ok(())
     }
+}
+
+/// Shows a device of the host. Read-only: it takes reads and writes all the same, but root's sandbox cannot change the
+/// mode of the host's own node.
+fn show_device(name: &str, target: &Path) -> Result<(), Refused> {
+    let none: Option<&str> = None;
+    let source = Path::new(OLD).join("dev").join(name);
+    let present = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_RDONLY | MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    mount(Some(&source), target, none, MsFlags::MS_BIND, none)
+        .and_then(|()| Ok(present | atime_flags(target)?))
+        .and_then(|flags| mount(none, target, none, flags, none))
+        .map_err(|error| Refused::step(format!("show /dev/{name}"), error))
+}
+
+/// How a mount keeps times of access; a remount that does not name it again is refused.
+fn atime_flags(point: &Path) -> nix::Result<MsFlags> {
+    let present = statvfs(point)?.flags();
+    let known = [
+        (FsFlags::ST_NOATIME, MsFlags::MS_NOATIME),
+        (FsFlags::ST_NODIRATIME, MsFlags::MS_NODIRATIME),
+        (FsFlags::ST_RELATIME, MsFlags::MS_RELATIME),
+    ];
+    Ok(known.into_iter().filter(|(has, _)| present.contains(*has)).map(|(_, flag)| flag).collect())
 }
 
 /// Sets `nosuid`, `nodev` and perhaps `ro` on a mount and all below it.
@@ -328,15 +349,9 @@ fn unescape(text: &str) -> PathBuf {
 fn remount(point: &Path, read_only: bool) -> nix::Result<()> {
     let mut flags = MsFlags::MS_REMOUNT | MsFlags::MS_BIND | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     let present = statvfs(point)?.flags();
-    for (has, flag) in [
-        (FsFlags::ST_NOEXEC, MsFlags::MS_NOEXEC),
-        (FsFlags::ST_NOATIME, MsFlags::MS_NOATIME),
-        (FsFlags::ST_NODIRATIME, MsFlags::MS_NODIRATIME),
-        (FsFlags::ST_RELATIME, MsFlags::MS_RELATIME),
-    ] {
-        if present.contains(has) {
-            flags |= flag;
-        }
+    flags |= atime_flags(point)?;
+    if present.contains(FsFlags::ST_NOEXEC) {
+        flags |= MsFlags::MS_NOEXEC;
     }
     if read_only || present.contains(FsFlags::ST_RDONLY) {
         flags |= MsFlags::MS_RDONLY;
@@ -351,12 +366,14 @@ fn cover_dir(path: &Path) -> nix::Result<()> {
 }
 
 fn cover_proc() -> Result<(), Refused> {
-    let none: Option<&str> = None;
     for name in PROC_HIDDEN {
         let path = Path::new("/newroot/proc").join(name);
         let covered = match fs::symlink_metadata(&path) {
             Ok(found) if found.is_dir() => cover_dir(&path),
-            Ok(_) => mount(Some("/oldroot/dev/null"), &path, none, MsFlags::MS_BIND, none),
+            Ok(_) => {
+                show_device("null", &path)?;
+                Ok(())
+            }
             Err(_) => Ok(()),
         };
         covered.map_err(|error| Refused::step(format!("cover /proc/{name}"), error))?;
@@ -364,6 +381,7 @@ fn cover_proc() -> Result<(), Refused> {
     for name in PROC_READ_ONLY {
         let path = Path::new("/newroot/proc").join(name);
         if path.exists() {
+            let none: Option<&str> = None;
             mount(Some(&path), &path, none, MsFlags::MS_BIND | MsFlags::MS_REC, none)
                 .and_then(|()| remount(&path, true))
                 .map_err(|error| Refused::step(format!("make /proc/{name} read-only"), error))?;

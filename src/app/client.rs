@@ -1,0 +1,149 @@
+//! What one terminal has of its own: focus, mode, scroll, marks, sidebar, overlay.
+
+use super::copy::Copying;
+use super::input::Line;
+use super::layout::{Border, PaneId};
+use super::model::{GroupKey, TabId};
+use super::msg::ClientCaps;
+use super::overlay::Overlay;
+use crate::domain::{CallId, EnvId, Moment, SessionId, Size, TurnId};
+use crate::term::Selection;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one terminal has of its own.
+pub struct Client {
+    /// Its size.
+    pub size: Size,
+    /// What it can do.
+    pub caps: ClientCaps,
+    /// The tab it shows.
+    pub tab: Option<TabId>,
+    /// The tab it showed before.
+    pub last_tab: Option<TabId>,
+    /// The focused pane of each tab, and the one before.
+    pub focus: BTreeMap<TabId, (PaneId, Option<PaneId>)>,
+    /// Keys go to the sidebar.
+    pub nav: bool,
+    /// The leader was pressed, or a repeatable command just ran.
+    pub leader: Option<Leader>,
+    /// Copy mode, in one pane.
+    pub copying: Option<Copying>,
+    /// What lies over everything.
+    pub overlay: Option<Overlay>,
+    /// The sidebar.
+    pub sidebar: SidebarState,
+    /// Lines scrolled back, by session.
+    pub scroll: BTreeMap<SessionId, Scrolled>,
+    /// The part of the feed that is shown, by pane.
+    pub feed: BTreeMap<PaneId, FeedPlace>,
+    /// Marked text.
+    pub marked: Option<(PaneId, Selection)>,
+    /// What the mouse holds.
+    pub(super) drag: Option<Drag>,
+    /// When and where the mouse was pressed last, and how often in a row.
+    pub(super) clicked: Option<(Moment, u16, u16, u8)>,
+    /// The terminal has the focus of its desktop.
+    pub focused: bool,
+    /// Something it shows changed.
+    pub(super) dirty: bool,
+}
+
+/// Waiting for the key after the leader.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Leader {
+    /// Until a key comes.
+    Pressed,
+    /// A repeatable command ran: its keys work until then without the leader.
+    Repeating(Moment),
+}
+
+/// How far a session is scrolled back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scrolled {
+    /// The line on top (absolute), so that output does not move what is read.
+    pub top: u64,
+    /// The numbering of lines it belongs to.
+    pub epoch: u64,
+}
+
+/// The part of a feed that is shown.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FeedPlace {
+    /// Lines from the end.
+    pub back: usize,
+    /// The highlighted turn or command.
+    pub selected: Option<FeedMark>,
+}
+
+/// A place in a feed.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum FeedMark {
+    /// A turn.
+    Turn(TurnId),
+    /// A command.
+    Call(CallId),
+}
+
+/// What the mouse holds.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Drag {
+    /// A border between panes.
+    Border(TabId, Border),
+    /// The end of a selection.
+    Select(PaneId, Selection),
+    /// The program has the mouse until the button is released.
+    Program(PaneId),
+}
+
+/// The sidebar of one client.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct SidebarState {
+    /// Hidden.
+    pub hidden: bool,
+    /// The selected row.
+    pub selected: Option<RowKey>,
+    /// Folded groups.
+    pub folded: BTreeSet<GroupKey>,
+    /// Environments with details.
+    pub details: BTreeSet<EnvId>,
+    /// The filter.
+    pub filter: Option<Line>,
+    /// Whether the filter is being typed.
+    pub filtering: bool,
+    /// First row shown.
+    pub scroll: usize,
+}
+
+/// A row that can be selected.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum RowKey {
+    /// A group.
+    Group(GroupKey),
+    /// An environment.
+    Env(EnvId),
+}
+
+impl Client {
+    /// A client that just attached.
+    pub(super) fn new(size: Size, caps: ClientCaps) -> Self {
+        Self {
+            size,
+            caps,
+            tab: None,
+            last_tab: None,
+            focus: BTreeMap::new(),
+            nav: true,
+            leader: None,
+            copying: None,
+            overlay: None,
+            sidebar: SidebarState::default(),
+            scroll: BTreeMap::new(),
+            feed: BTreeMap::new(),
+            marked: None,
+            drag: None,
+            clicked: None,
+            focused: true,
+            dirty: true,
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! Keys in the turn list.
+
+use super::super::client::FeedMark;
+use super::super::model::{Model, PaneKind};
+use super::super::msg::{ClientId, Cmd};
+use super::super::overlay::{Overlay, TurnKey, TurnList};
+use super::super::view::turns::turn_rows;
+use super::super::view_model::Level;
+use super::keys::plain;
+use super::sidebar::toggle;
+use crate::config::KeyPress;
+use crate::domain::Moment;
+use crossterm::event::KeyCode;
+
+impl Model {
+    /// A key in the turn list.
+    pub(super) fn turns_key(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        mut list: TurnList,
+        key: KeyPress,
+        cmds: &mut Vec<Cmd>,
+    ) {
+        let rows = turn_rows(self, now, &list);
+        let at = list.selected.as_ref().and_then(|s| rows.iter().position(|(k, _)| k == s)).unwrap_or(0);
+        let last = rows.len().saturating_sub(1);
+        let failed = |i: &usize| {
+            matches!(&rows[*i].0, TurnKey::Mark(_, FeedMark::Call(id))
+            if self.state.calls.get(id).is_some_and(|c| c.exit_code.is_some_and(|code| code != 0)))
+        };
+        let turn = |i: &usize| matches!(&rows[*i].0, TurnKey::Mark(_, FeedMark::Turn(_)));
+        let mut to = at;
+        if list.filtering {
+            match key.code {
+                KeyCode::Esc => {
+                    list.filtering = false;
+                    list.filter = Default::default();
+                }
+                KeyCode::Enter => list.filtering = false,
+                KeyCode::Down => to = (at + 1).min(last),
+                KeyCode::Up => to = at.saturating_sub(1),
+                _ => {
+                    list.filter.key(key);
+                }
+            }
+        } else {
+            let page = 10;
+            match plain(key) {
+                Some(KeyCode::Esc | KeyCode::Char('q' | 't')) => return,
+                Some(KeyCode::Char('j') | KeyCode::Down) => to = (at + 1).min(last),
+                Some(KeyCode::Char('k') | KeyCode::Up) => to = at.saturating_sub(1),
+                Some(KeyCode::PageDown) => to = (at + page).min(last),
+                Some(KeyCode::PageUp) => to = at.saturating_sub(page),
+                Some(KeyCode::Char('g') | KeyCode::Home) => to = 0,
+                Some(KeyCode::Char('G') | KeyCode::End) => to = last,
+                Some(KeyCode::Char(']' | 'n')) => to = (at + 1..rows.len()).find(turn).unwrap_or(at),
+                Some(KeyCode::Char('[' | 'p')) => to = (0..at).rev().find(turn).unwrap_or(at),
+                Some(KeyCode::Char('f')) => match (at + 1..rows.len()).find(failed) {
+                    Some(i) => to = i,
+                    None => self.say(now, Level::Info, "no further failed command in the rows shown", Some(client)),
+                },
+                Some(KeyCode::Char('F')) => to = (0..at).rev().find(failed).unwrap_or(at),
+                Some(KeyCode::Char('/')) => list.filtering = true,
+                Some(KeyCode::Char(' ')) => {
+                    if let Some((key, _)) = rows.get(at) {
+                        toggle(&mut list.toggled, key.clone());
+                    }
+                }
+                Some(KeyCode::Enter) => {
+                    if let Some((key, _)) = rows.get(at) {
+                        let key = key.clone();
+                        self.go_to_turn(now, client, &key, cmds);
+                    }
+                    return;
+                }
+                _ => {}
+            }
+        }
+        list.selected = rows.get(to).map(|(k, _)| k.clone());
+        if let Some(c) = self.clients.get_mut(&client) {
+            c.overlay = Some(Overlay::Turns(list));
+        }
+        self.scroll_turns(client);
+    }
+
+    /// Shows the feed of a row of the turn list, scrolled to it and highlighted.
+    fn go_to_turn(&mut self, now: Moment, client: ClientId, key: &TurnKey, cmds: &mut Vec<Cmd>) {
+        let (TurnKey::Conversation(id) | TurnKey::Mark(id, _)) = key;
+        self.show_feed(now, client, id, cmds);
+        if let TurnKey::Mark(_, mark) = key {
+            let shown = self.work.panes_where(|k| matches!(k, PaneKind::Feed(f) if f == id)).first().copied();
+            if let Some((_, pane)) = shown {
+                self.show_mark(client, pane, id, mark.clone());
+            }
+        }
+    }
+
+    /// Scrolls the turn list so that the selected row is in sight.
+    pub(super) fn scroll_turns(&mut self, client: ClientId) {
+        let Some(Overlay::Turns(list)) = self.clients.get(&client).and_then(|c| c.overlay.clone()) else { return };
+        let rows = turn_rows(self, Moment(0), &list);
+        let at = list.selected.as_ref().and_then(|s| rows.iter().position(|(k, _)| k == s)).unwrap_or(0);
+        let height = self.clients.get(&client).map_or(1, |c| usize::from(c.size.rows.saturating_sub(8)).max(1));
+        if let Some(Overlay::Turns(list)) = self.clients.get_mut(&client).and_then(|c| c.overlay.as_mut()) {
+            list.scroll = list.scroll.max((at + 1).saturating_sub(height)).min(at);
+        }
+    }
+}

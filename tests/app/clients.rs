@@ -1,0 +1,91 @@
+//! Several terminals look at one host: tabs are shared, focus, mode, scroll and overlays are not.
+
+use crate::world::{CLIENT, World};
+use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
+use hermes_tui::app::view_model::{Mode, PaneContent, ViewModel};
+use hermes_tui::app::{ClientCaps, ClientId, Msg, view_model};
+use hermes_tui::domain::Size;
+
+const OTHER: ClientId = ClientId(2);
+
+fn two() -> World {
+    let mut world = World::with_shell();
+    world.keys("C-b %");
+    let caps = ClientCaps { colours: 16, unicode: false };
+    world.msg(Msg::ClientAttached { client: OTHER, size: Size { rows: 24, cols: 80 }, caps });
+    world
+}
+
+fn other(world: &World) -> ViewModel<'_> {
+    view_model(&world.model, world.now, OTHER)
+}
+
+fn press(world: &mut World, c: char) {
+    let key = KeyEvent::new(KeyCode::Char(c), KeyModifiers::NONE);
+    world.msg(Msg::Key { client: OTHER, key });
+}
+
+#[test]
+fn each_has_its_own_focus_mode_and_overlay() {
+    let mut world = two();
+    world.keys("C-b left C-b ?");
+    assert_eq!((world.mode(), other(&world).mode), (Mode::Overlay, Mode::Pane));
+    assert!(other(&world).overlay.is_none());
+    world.keys("Esc C-b h");
+    let focused = |view: &ViewModel<'_>| view.panes.iter().position(|p| p.focused);
+    world.msg(Msg::Key { client: OTHER, key: KeyEvent::new(KeyCode::Char('b'), KeyModifiers::CONTROL) });
+    press(&mut world, 'o');
+    assert_eq!((focused(&world.view()), focused(&other(&world))), (Some(0), Some(1)));
+    assert_eq!(world.view().tabs.len(), other(&world).tabs.len());
+}
+
+#[test]
+fn the_size_of_the_last_one_that_did_something_counts() {
+    let mut world = two();
+    let cols = |world: &World| {
+        let session = world.session();
+        world.sizes[&session].cols
+    };
+    let narrow = cols(&world);
+    press(&mut world, 'x');
+    assert_eq!(cols(&world), narrow, "it attached last, so it counted already");
+    world.typed("y");
+    assert!(cols(&world) > narrow);
+    world.msg(Msg::ClientDetached(CLIENT));
+    assert!(world.model.clients.contains_key(&OTHER));
+    let pane = other(&world).panes[0].inner;
+    let PaneContent::Terminal { screen, .. } = &other(&world).panes[0].content else { panic!("a terminal") };
+    assert_eq!(screen.size(), Size { rows: pane.height, cols: pane.width });
+}
+
+#[test]
+fn scrolling_is_each_ones_own() {
+    let mut world = two();
+    let session = world.session();
+    let text: String = (0..100).map(|n| format!("{n}\r\n")).collect();
+    world.output(&session, &text);
+    world.keys("C-b [ g");
+    let offsets = |view: &ViewModel<'_>| -> Vec<usize> {
+        let offset = |p: &hermes_tui::app::view_model::Pane<'_>| match &p.content {
+            PaneContent::Terminal { offset, .. } => *offset,
+            _ => 0,
+        };
+        view.panes.iter().map(offset).collect()
+    };
+    assert!(offsets(&world.view())[1] > 0);
+    assert_eq!(offsets(&other(&world)), [0, 0]);
+}
+
+#[test]
+fn with_nobody_there_everything_runs_on() {
+    let mut world = two();
+    let session = world.session();
+    world.msg(Msg::ClientDetached(CLIENT));
+    world.msg(Msg::ClientDetached(OTHER));
+    world.output(&session, "still here");
+    assert!(world.model.work.screens[&session].text().contains("still here"));
+    assert_eq!(world.model.next_timer(world.now), None);
+    let caps = ClientCaps { colours: 16, unicode: true };
+    world.msg(Msg::ClientAttached { client: CLIENT, size: Size { rows: 30, cols: 100 }, caps });
+    assert_eq!((world.mode(), world.view().panes.len()), (Mode::Pane, 2));
+}

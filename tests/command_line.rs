@@ -1,0 +1,11 @@
+//! The real binary with a cleared environment and a profile of its own, and the socket as any program may use it.
+
+#![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
+
+mod command_line {
+    mod exec;
+    mod host;
+    mod socket;
+    mod support;
+    mod usage;
+}

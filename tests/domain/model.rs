@@ -1,0 +1,400 @@
+//! The reference model: what it learns from events and answers, and the properties it checks after each event.
+
+use super::*;
+
+impl World {
+    pub fn event(&mut self, event: Event) -> Result<(), String> {
+        self.before(&event);
+        let effects = self.state.apply(self.now, event.clone());
+        self.after(&event, &effects);
+        let checked = self.check(&event, &effects);
+        self.perform(&effects);
+        self.record.push((self.now, event, effects));
+        checked.and_then(|()| self.check_state())
+    }
+
+    /// What the model learns from an event before the core sees it.
+    pub(super) fn before(&mut self, event: &Event) {
+        match event {
+            Event::EndpointDown { endpoint, .. } => {
+                self.frozen.insert(endpoint.clone());
+            }
+            // Nothing is decided between its first answer and its list.
+            Event::EndpointUp(endpoint) if self.state.down.contains_key(endpoint) => {
+                self.frozen.insert(endpoint.clone());
+            }
+            Event::Provisioned { env, sandbox, generation } => {
+                let expected = self.state.environments.get(env);
+                if expected.is_some_and(|e| e.generation == *generation && e.phase == Phase::Provisioning) {
+                    self.told.insert(sandbox.clone(), env.clone());
+                    self.typed.remove(env);
+                    // Made ready for a person, outside of its scope.
+                    self.lives_on_by_use(env);
+                    self.used.insert(env.clone(), self.now);
+                }
+            }
+            Event::TeardownDone { env, .. } => {
+                let gone = |id: &SandboxId| !self.sandboxes.contains_key(id);
+                self.told.retain(|id, of| of != env || !gone(id));
+            }
+            Event::TeardownFailed { env, .. } => {
+                self.surprised.insert(env.clone());
+            }
+            Event::EvidenceGathered { env, evidence, .. } => {
+                // Something lived inside, or nobody could say: its end is put off.
+                let quiet = evidence.as_ref().is_ok_and(|found| found.processes.is_empty());
+                self.surprised.extend((!quiet).then(|| env.clone()));
+            }
+            Event::CallEnded { call, .. } => {
+                if let Some((env, conversation)) = self.calls.remove(call) {
+                    self.used.insert(env, self.now);
+                    self.renew(conversation.as_ref());
+                }
+            }
+            Event::PersonActed { session, typed } => {
+                let Some(session) = self.state.sessions.get(session) else { return };
+                let Some(env) = self.state.environments.get(&session.env) else { return };
+                let ended = matches!(session.state, SessionState::Ended { .. });
+                let live = !ended && session.generation == env.generation;
+                if live && env.phase == Phase::Ready {
+                    let env = env.id.clone();
+                    self.lives_on_by_use(&env);
+                    if *typed && self.turns.values().any(|turn| turn.env == env) {
+                        self.typed.insert(env.clone());
+                    }
+                    self.used.insert(env, self.now);
+                }
+            }
+            Event::ClockJumped { .. } => {
+                let exists = |env: &&Environment| matches!(env.phase, Phase::Ready | Phase::Stopped);
+                for env in self.state.environments.values().filter(exists) {
+                    self.graced.insert((env.id.clone(), env.generation), self.now + Span::seconds(60));
+                }
+            }
+            Event::Requested { request, reply } => self.before_request(*reply, request),
+            _ => {}
+        }
+    }
+
+    pub(super) fn before_request(&mut self, reply: ReplyTo, request: &Request) {
+        match request {
+            Request::Stop { env, force } | Request::Remove { env, force, .. } => {
+                let held = self.state.environments.get(env).is_some_and(|env| !env.leases.is_empty());
+                if *force || !held {
+                    self.orders.insert(reply, env.clone());
+                    self.ordered.insert(env.clone());
+                }
+                if *force {
+                    self.forced.insert(env.clone());
+                }
+            }
+            Request::Unpin(env) if !self.shutting_down && self.pins.remove(env) => {
+                self.used.insert(env.clone(), self.now);
+            }
+            Request::EndTurn { conversation, .. } | Request::EndConversation(conversation) => {
+                if let Some(turn) = self.turns.remove(conversation) {
+                    self.used.insert(turn.env, self.now);
+                }
+            }
+            Request::Extend { env, .. } => {
+                self.surprised.insert(env.clone());
+                self.typed.insert(env.clone());
+            }
+            Request::OpenSession { env, .. } | Request::Start(env) => self.lives_on_by_use(env),
+            Request::BeginCall { env: Some(env), .. } => self.lives_on_by_use(env),
+            Request::TouchTurn(conversation) => self.renew(Some(conversation)),
+            Request::Shutdown { .. } => self.shutting_down = true,
+            _ => {}
+        }
+    }
+
+    /// Used by somebody outside of turns: it lives on until it is idle.
+    pub(super) fn lives_on_by_use(&mut self, env: &EnvId) {
+        if !self.is_held(env) {
+            self.surprised.insert(env.clone());
+        }
+    }
+
+    pub(super) fn renew(&mut self, conversation: Option<&ConversationId>) {
+        let until = self.now + TTL;
+        if let Some(turn) = conversation.and_then(|id| self.turns.get_mut(id)) {
+            turn.until = until;
+        }
+    }
+
+    /// What the model learns from the answers.
+    pub(super) fn after(&mut self, event: &Event, effects: &[Effect]) {
+        for effect in effects {
+            match effect {
+                Effect::Reply { to, answer } => {
+                    self.answered(*to, answer);
+                }
+                Effect::Announce(Notice { kind: NoticeKind::TurnEnded, conversation: Some(id), .. }) => {
+                    self.turns.remove(id);
+                }
+                Effect::Announce(Notice { kind: NoticeKind::CallEnded, call: Some(id), .. }) => {
+                    self.calls.remove(id);
+                }
+                _ => {}
+            }
+        }
+        self.pins.retain(|env| self.state.environments.contains_key(env));
+        let Event::Requested { reply, request } = event else { return };
+        let refused = effects
+            .iter()
+            .any(|effect| matches!(effect, Effect::Reply { to, answer: Answer::Refused(_) } if to == reply));
+        if !refused {
+            self.accepted(request);
+        }
+    }
+
+    pub(super) fn answered(&mut self, to: ReplyTo, answer: &Answer) {
+        self.asked.remove(&to);
+        let order = self.orders.remove(&to);
+        if let (Some(env), Answer::Done | Answer::Environment(_)) = (order, answer) {
+            if !self.orders.values().any(|other| *other == env) {
+                self.ordered.remove(&env);
+            }
+        }
+        if let Answer::Turn { conversation, .. } = answer {
+            self.renew(Some(&conversation.clone()));
+        }
+    }
+
+    pub(super) fn accepted(&mut self, request: &Request) {
+        match request {
+            Request::BeginTurn { conversation, .. } => {
+                let env = self.state.conversations.get(conversation).and_then(|c| c.env.clone());
+                let Some(env) = env else { return };
+                self.used.insert(env.clone(), self.now);
+                self.typed.remove(&env);
+                self.turns.insert(conversation.clone(), OpenTurn { env, until: self.now + TTL });
+            }
+            Request::BeginCall { call, conversation, .. } => {
+                let Some(begun) = self.state.calls.get(call) else { return };
+                self.used.insert(begun.env.clone(), self.now);
+                self.calls.insert(call.clone(), (begun.env.clone(), conversation.clone()));
+                self.renew(conversation.as_ref());
+            }
+            Request::Pin(env) => {
+                self.pins.insert(env.clone());
+            }
+            Request::OpenSession { env, .. } => {
+                self.used.insert(env.clone(), self.now);
+            }
+            _ => {}
+        }
+    }
+
+    /// What the runtime does with effects.
+    pub(super) fn perform(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            match effect {
+                Effect::Save(Record::Environment(id)) => mirror(&mut self.journal, &self.state.environments, id),
+                Effect::Save(Record::Conversation(id)) => {
+                    mirror(&mut self.journal_conversations, &self.state.conversations, id);
+                }
+                Effect::Save(Record::Call(id)) => mirror(&mut self.journal_calls, &self.state.calls, id),
+                Effect::Exit => self.exited = true,
+                Effect::Provision { env, .. } => {
+                    self.forced.remove(env);
+                    self.surprised.remove(env);
+                    self.ops.push(effect.clone());
+                }
+                Effect::GatherEvidence { .. }
+                | Effect::Teardown { .. }
+                | Effect::OpenSession { .. }
+                | Effect::CloseSession(_) => self.ops.push(effect.clone()),
+                Effect::RunCall { .. } | Effect::Reply { .. } | Effect::Announce(_) | Effect::DeleteData(_) => {}
+            }
+        }
+    }
+
+    pub(super) fn is_held(&self, env: &EnvId) -> bool {
+        self.is_held_without(env, None)
+    }
+
+    pub(super) fn is_held_without(&self, env: &EnvId, conversation: Option<&ConversationId>) -> bool {
+        let counts = |(id, turn): (&ConversationId, &OpenTurn)| {
+            turn.env == *env && turn.until > self.now && Some(id) != conversation
+        };
+        let by_turn = self.turns.iter().any(counts);
+        by_turn || self.calls.values().any(|(of, _)| of == env) || self.pins.contains(env)
+    }
+
+    pub(super) fn check(&self, event: &Event, effects: &[Effect]) -> Result<(), String> {
+        let mut saved = BTreeSet::new();
+        for effect in effects {
+            match effect {
+                Effect::Teardown { env, generation, sandbox, deed, .. } => {
+                    self.check_teardown(event, env, *generation, sandbox, *deed)?;
+                }
+                Effect::GatherEvidence { env, .. } | Effect::Provision { env, .. } => self.check_reachable(env)?,
+                Effect::Save(record) if !saved.insert(record.clone()) => {
+                    return Err(format!("{record:?} is saved twice in one event"));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_reachable(&self, id: &EnvId) -> Result<(), String> {
+        let Some(env) = self.state.environments.get(id) else { return Ok(()) };
+        if self.frozen.contains(&env.spec.endpoint) {
+            return Err(format!("something was asked of the unreachable endpoint of {id}"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_teardown(
+        &self,
+        event: &Event,
+        id: &EnvId,
+        generation: Generation,
+        sandbox: &SandboxId,
+        deed: Deed,
+    ) -> Result<(), String> {
+        self.check_reachable(id)?;
+        let env = self.state.environments.get(id).ok_or_else(|| format!("{id} is torn down but not listed"))?;
+        if env.sandbox.as_ref() != Some(sandbox) {
+            // A superseded one, which nobody can be in.
+            return if generation < env.generation { Ok(()) } else { Err(format!("{sandbox} is not that of {id}")) };
+        }
+        if env.origin != Origin::Managed {
+            return Err(format!("{id} is not ours and was torn down"));
+        }
+        if self.shutting_down || self.forced.contains(id) {
+            return Ok(());
+        }
+        // A turn that interrupts another one waits for the end of the other one's sandbox.
+        let beginner = match event {
+            Event::Requested { request: Request::BeginTurn { conversation, .. }, .. } => Some(conversation),
+            _ => None,
+        };
+        if self.is_held_without(id, beginner) {
+            return Err(format!("{id} is held and was torn down by {event:?}"));
+        }
+        if self.ordered.contains(id) {
+            return Ok(());
+        }
+        if self.graced.get(&(id.clone(), generation)).is_some_and(|until| self.now < *until) {
+            return Err(format!("{id} was torn down within a minute after the clock jumped"));
+        }
+        let looked = matches!(event, Event::EvidenceGathered { env, evidence: Ok(found), .. }
+            if env == id && found.processes.iter().all(|p| p.started + Span::hours(24) <= self.now));
+        let persistent = env.spec.persistence == Persistence::Persistent;
+        let all_ended =
+            env.conversations.iter().all(|c| self.state.conversations.get(c).is_none_or(|c| c.ended.is_some()));
+        let by_retention = all_ended
+            && match env.spec.retention {
+                Retention::StopOnSessionEnd => deed == Deed::Stop,
+                Retention::RemoveOnSessionEnd => deed == Deed::Remove,
+                Retention::KeepRunning | Retention::IdleTtl => false,
+            };
+        if !persistent || by_retention {
+            return Ok(());
+        }
+        if !looked {
+            return Err(format!("the persistent {id} was torn down by {event:?}"));
+        }
+        self.check_idle(env, generation)
+    }
+
+    /// Ended for idleness: not before its idle time, and not before the deadline that it had before a restart.
+    pub(super) fn check_idle(&self, env: &Environment, generation: Generation) -> Result<(), String> {
+        let used = self.used.get(&env.id).copied().unwrap_or_default();
+        let promised = self.promised.get(&(env.id.clone(), generation)).copied().unwrap_or_default();
+        let least = (used + env.spec.idle).max(promised);
+        if env.spec.idle == Span::ZERO || env.spec.retention == Retention::KeepRunning || self.now < least {
+            return Err(format!("{} was ended for idleness too early: {:?} < {least:?}", env.id, self.now));
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_state(&self) -> Result<(), String> {
+        let mut names = BTreeSet::new();
+        for env in self.state.environments.values() {
+            self.check_environment(env)?;
+            if !names.insert((&env.spec.endpoint, &env.name)) {
+                return Err(format!("two environments are called {}", env.name));
+            }
+        }
+        for (sandbox, env) in &self.told {
+            let listed = self.state.environments.get(env).and_then(|env| env.sandbox.as_ref()) == Some(sandbox);
+            if !listed && self.sandboxes.contains_key(sandbox) {
+                return Err(format!("{sandbox} of {env} exists and is not listed any more"));
+            }
+        }
+        if self.journal.len() != self.state.environments.len() && !self.exited {
+            return Err("the journal and the state list different environments".into());
+        }
+        Ok(())
+    }
+
+    pub(super) fn check_environment(&self, env: &Environment) -> Result<(), String> {
+        let id = &env.id;
+        let due = env.phase == Phase::Ready && env.leases.is_empty() && env.idle_time().is_some();
+        if env.deadline.is_some() != due {
+            return Err(format!("the deadline of {id} does not fit its leases: {env:?}"));
+        }
+        let least = self.used.get(id).copied().unwrap_or_default() + env.idle_time().unwrap_or_default();
+        if env.deadline.is_some_and(|deadline| deadline < least) {
+            return Err(format!("the deadline of {id} is before its last use and its idle time"));
+        }
+        if env.phase == Phase::Ready && env.sandbox.is_none() {
+            return Err(format!("{id} is ready without a sandbox"));
+        }
+        let typed = self.typed.contains(id)
+            || self.surprised.contains(id)
+            || self.ordered.contains(id)
+            || env.books.grace.is_some()
+            || env.books.looking;
+        let scope_over = match env.spec.scope {
+            Scope::Turn => !env.conversations.is_empty(),
+            _ => !env.conversations.is_empty() && env.conversations.iter().all(|c| self.has_ended(c)),
+        };
+        let open = !self.frozen.contains(&env.spec.endpoint) && !self.state.down.contains_key(&env.spec.endpoint);
+        let lives_on = env.phase == Phase::Ready && env.leases.is_empty() && env.is_ephemeral();
+        if lives_on && scope_over && open && !typed && !self.shutting_down {
+            return Err(format!("the ephemeral {id} outlives its scope: {env:?}"));
+        }
+        let mut saved = self.journal.get(id).cloned().ok_or_else(|| format!("{id} was never saved"))?;
+        saved.last_activity = env.last_activity.clone();
+        (saved.deadline, saved.warned) = (env.deadline, env.warned);
+        saved.books.saved_activity = env.books.saved_activity;
+        if saved != *env {
+            return Err(format!("a change was not saved: {saved:?}\n{env:?}"));
+        }
+        let held_by_model = self.is_held(id) && env.leases.is_empty();
+        if held_by_model && !self.shutting_down {
+            return Err(format!("{id} is held, but has no lease"));
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_ended(&self, conversation: &ConversationId) -> bool {
+        self.state.conversations.get(conversation).is_some_and(|c| c.ended.is_some())
+    }
+
+    /// The record of events gives the same effects again.
+    pub(super) fn replays_alike(&self) -> Result<(), String> {
+        let mut state = match self.record.first() {
+            Some((_, Event::Restored { .. }, _)) => State::default(),
+            _ => World::new().state,
+        };
+        for (now, event, effects) in &self.record {
+            if state.apply(*now, event.clone()) != *effects {
+                return Err(format!("a replay of {event:?} gave other effects"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn mirror<K: Ord + Clone, V: Clone>(journal: &mut BTreeMap<K, V>, state: &BTreeMap<K, V>, id: &K) {
+    match state.get(id) {
+        Some(value) => journal.insert(id.clone(), value.clone()),
+        None => journal.remove(id),
+    };
+}
