@@ -136,9 +136,7 @@ fn clean(text: &str, env: Option<&Environment>) -> String {
 /// An environment as `env list` shows it.
 #[must_use]
 pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExtra) -> Value {
-    let holder = |holder: Holder| {
-        json!({"kind": holder.kind, "detail": clean(&holder.detail, Some(env)), "since": time(holder.since)})
-    };
+    let holder = |holder: Holder| json!({"kind": holder.kind, "detail": clean(&holder.detail, Some(env)), "since": time(holder.since)});
     let holders: Vec<Value> = env.holders().into_iter().map(holder).collect();
     let sessions: Vec<&SessionId> = state.sessions.values().filter(|s| s.env == env.id).map(|s| &s.id).collect();
     let cwd = extra.cwd.clone().or_else(|| {
