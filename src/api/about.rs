@@ -23,6 +23,7 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 /// What is known beside the state.
 pub struct About {
     host: HostInfo,
+    handle: HostHandle,
     backends: BTreeMap<EndpointId, Arc<dyn Backend>>,
     envs_dir: PathBuf,
     defaults: Defaults,
@@ -41,13 +42,14 @@ impl About {
     #[must_use]
     pub fn new(
         host: HostInfo,
+        handle: HostHandle,
         backends: BTreeMap<EndpointId, Arc<dyn Backend>>,
         envs_dir: PathBuf,
         spec: EnvSpec,
     ) -> Self {
         let endpoints = backends.iter().map(|(id, backend)| (backend.kind(), id.clone())).collect();
         let defaults = Defaults { spec, endpoints, lease_ttl: LEASE_TTL };
-        Self { host, backends, envs_dir, defaults, probed: Mutex::default(), seen: Mutex::default() }
+        Self { host, handle, backends, envs_dir, defaults, probed: Mutex::default(), seen: Mutex::default() }
     }
 
     /// What is taken where a call says nothing.
@@ -90,13 +92,13 @@ impl About {
         for call in model.state.calls.values().filter(|call| call.cwd.is_some()) {
             envs.entry(call.env.clone()).or_default().cwd.clone_from(&call.cwd);
         }
-        Extras { envs, attached, endpoints, host: self.host.clone(), troubles: Vec::new() }
+        Extras { envs, attached, endpoints, host: self.host.clone(), troubles: self.handle.troubles() }
     }
 
     /// Looks at one environment's sandbox and files, for the detailed view.
-    pub async fn look_closely(&self, host: &HostHandle, text: &str) {
+    pub async fn look_closely(&self, text: &str) {
         let text = text.to_owned();
-        let found = host.read(move |model, _| {
+        let found = self.handle.read(move |model, _| {
             let env = queries::environment(&model.state, &text).ok()?;
             Some((env.id.clone(), env.spec.endpoint.clone(), env.sandbox.clone()))
         });

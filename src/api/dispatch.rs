@@ -94,7 +94,7 @@ impl Dispatcher {
     /// Everything that the state answers or the core carries out.
     async fn planned(&self, call: ApiCall) -> Result<Value, Refusal> {
         if let ApiCall::EnvShow(params) = &call {
-            self.about.look_closely(&self.host, &params.env).await;
+            self.about.look_closely(&params.env).await;
         }
         let (about, asked) = (Arc::clone(&self.about), call.clone());
         let plan = self.host.read(move |model, now| {

@@ -56,7 +56,8 @@ async fn serve(options: &HostOptions, settings: crate::config::Loaded) -> Result
         logs: paths.logs(),
         screen: options.screen,
     };
-    let about = Arc::new(About::new(host, prepared.backends.clone(), paths.environments(), spec));
+    let about =
+        Arc::new(About::new(host, prepared.handle.clone(), prepared.backends.clone(), paths.environments(), spec));
     let (calls, incoming) = mpsc::channel(WAITING);
     let listening = tokio::spawn(server.run(calls));
     let dispatching = tokio::spawn(dispatch::run(prepared.handle.clone(), Arc::clone(&about), incoming));

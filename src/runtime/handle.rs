@@ -80,6 +80,12 @@ impl HostHandle {
         from
     }
 
+    /// What is wrong beside the core (journal, configuration), for people.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<String> {
+        self.inbox.troubles()
+    }
+
     /// Resolves when the host has ended.
     pub async fn ended(&self) {
         self.inbox.closed().await;

@@ -165,6 +165,7 @@ impl Host {
         }
         for trouble in self.journal.troubles() {
             tracing::warn!("{trouble}");
+            self.inbox.note_trouble(&trouble);
             self.update(Msg::Trouble(trouble));
         }
         self.draw();
@@ -313,6 +314,8 @@ impl Host {
             Cmd::Detach(client) => {
                 self.clients.remove(&client);
                 self.update(Msg::ClientDetached(client));
+                // Asked for a second time while everything is being ended: what is left is taken up at the next start.
+                self.exit |= self.model.state.shutdown.is_some();
             }
         }
     }

@@ -7,8 +7,9 @@ use super::calls::ExecRequest;
 use super::event_log::Subscriber;
 use crate::app::{ClientId, Model, Msg};
 use crate::domain::{Answer, Event, Moment, Refusal, Request, SessionId};
-use std::sync::Arc;
+use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
 /// One thing that reaches the loop.
@@ -48,6 +49,8 @@ pub struct Settled {
 const WAITING: usize = 256;
 /// Output waits in pieces of up to 64 KiB.
 const WAITING_OUTPUT: usize = 16;
+/// Of what is wrong, that many newest are remembered.
+const TROUBLES: usize = 20;
 
 /// The sending side, for everybody who has something to tell.
 #[derive(Clone)]
@@ -55,6 +58,7 @@ pub struct Inbox {
     first: mpsc::Sender<Inbound>,
     output: mpsc::Sender<Inbound>,
     outstanding: Arc<AtomicUsize>,
+    troubles: Arc<Mutex<VecDeque<String>>>,
 }
 
 /// The receiving side, for the loop.
@@ -79,7 +83,7 @@ impl Drop for Outstanding {
 pub fn channel() -> (Inbox, Outbox) {
     let (first, first_out) = mpsc::channel(WAITING);
     let (output, output_out) = mpsc::channel(WAITING_OUTPUT);
-    let inbox = Inbox { first, output, outstanding: Arc::default() };
+    let inbox = Inbox { first, output, outstanding: Arc::default(), troubles: Arc::default() };
     (inbox, Outbox { first: first_out, output: output_out })
 }
 
@@ -102,6 +106,23 @@ impl Inbox {
     /// Hands in something from a place that cannot wait, such as a thread of its own.
     pub fn send_blocking(&self, inbound: Inbound) {
         let _ = self.first.blocking_send(inbound);
+    }
+
+    /// Remembers what is wrong beside the core, for `status`.
+    pub fn note_trouble(&self, text: &str) {
+        let mut all = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.iter().any(|known| known == text) {
+            all.push_back(text.to_owned());
+        }
+        if all.len() > TROUBLES {
+            all.pop_front();
+        }
+    }
+
+    /// What is wrong beside the core, oldest first.
+    #[must_use]
+    pub fn troubles(&self) -> Vec<String> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).iter().cloned().collect()
     }
 
     /// Resolves when the loop has ended.

@@ -4,9 +4,11 @@ use super::terminal::{FrameBuffer, FrameTerminal};
 use crate::app::ClientCaps;
 use crate::app::view_model::ViewModel;
 use crate::domain::{Moment, Size, Span};
+use crate::term::CursorShape;
 use crate::ui;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use crossterm::cursor::SetCursorStyle;
 use crossterm::{queue, terminal};
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
@@ -28,6 +30,7 @@ pub struct ClientScreen {
     dirty: bool,
     under_way: bool,
     last: Moment,
+    cursor: Option<(CursorShape, bool)>,
 }
 
 impl ClientScreen {
@@ -38,7 +41,18 @@ impl ClientScreen {
     pub fn new(size: Size, caps: ClientCaps, style: ui::Style, sink: mpsc::Sender<Vec<u8>>) -> io::Result<Self> {
         let buffer = FrameBuffer::default();
         let terminal = frame_terminal(&buffer, size)?;
-        Ok(Self { terminal, buffer, sink, style, caps, size, dirty: true, under_way: false, last: Moment(0) })
+        Ok(Self {
+            terminal,
+            buffer,
+            sink,
+            style,
+            caps,
+            size,
+            dirty: true,
+            under_way: false,
+            last: Moment(0),
+            cursor: None,
+        })
     }
 
     /// Its size.
@@ -93,6 +107,7 @@ impl ClientScreen {
         if let Err(e) = self.terminal.draw(|frame| ui::draw(frame, vm, style)) {
             tracing::error!("drawing failed: {e}");
         }
+        self.shape_cursor(vm);
         let frame = self.buffer.take();
         if frame.is_empty() && before.is_empty() {
             return;
@@ -103,6 +118,26 @@ impl ClientScreen {
         bytes.extend_from_slice(&frame);
         let _ = queue!(bytes, terminal::EndSynchronizedUpdate);
         self.send(bytes);
+    }
+
+    /// The program's cursor shape becomes the terminal's; the place is set with the frame.
+    fn shape_cursor(&mut self, vm: &ViewModel<'_>) {
+        let area = Rect::new(0, 0, self.size.cols, self.size.rows);
+        let Some(cursor) = ui::cursor(area, vm, &self.style) else { return };
+        let wanted = (cursor.shape, cursor.blinking);
+        if self.cursor.replace(wanted) == Some(wanted) {
+            return;
+        }
+        let style = match wanted {
+            (CursorShape::Block, true) => SetCursorStyle::BlinkingBlock,
+            (CursorShape::Block, false) => SetCursorStyle::SteadyBlock,
+            (CursorShape::Underline, true) => SetCursorStyle::BlinkingUnderScore,
+            (CursorShape::Underline, false) => SetCursorStyle::SteadyUnderScore,
+            (CursorShape::Bar, true) => SetCursorStyle::BlinkingBar,
+            (CursorShape::Bar, false) => SetCursorStyle::SteadyBar,
+        };
+        let mut buffer = self.buffer.clone();
+        let _ = queue!(buffer, style);
     }
 
     /// Puts text on the clipboard of the client's machine (OSC 52, which works over ssh).

@@ -14,7 +14,8 @@ use super::terminal::{self, TerminalGuard};
 use super::watcher;
 use crate::app::{ClientId, Model, Msg};
 use crate::backend::Backend;
-use crate::backend::local::{LocalBackend, LocalConfig};
+use crate::backend::local::LocalConfig;
+use crate::backend::registry::{self, BackendsConfig};
 use crate::config::{self, Options};
 use crate::domain::EndpointId;
 use crate::ui::{self, ColourDepth};
@@ -53,9 +54,10 @@ pub fn settings(options: &HostOptions) -> Result<config::Loaded, HostError> {
 ///
 /// # Errors
 /// The program's own file cannot be found.
-pub fn prepare(options: &HostOptions, settings: config::Loaded) -> Result<Prepared, HostError> {
+pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Prepared, HostError> {
     let paths = &options.paths;
     let clock = Clock::system();
+    settings.options.utc_offset_seconds = jiff::ZonedDateTime::now().offset().seconds();
     let (inbox, outbox) = inbound::channel();
     let backends = backends(paths, &settings.options)?;
     let performer = Performer::new(backends.clone(), paths.environments(), inbox.clone());
@@ -64,8 +66,10 @@ pub fn prepare(options: &HostOptions, settings: config::Loaded) -> Result<Prepar
     let mut host = Host::new(HostParts { model, clock, inbox: inbox.clone(), outbox, performer, journal });
     host.restore(remembered);
     let trouble = settings.warnings.into_iter().map(|text| {
-        tracing::warn!("configuration: {text}");
-        Msg::Trouble(format!("configuration: {text}"))
+        let text = format!("configuration: {text}");
+        tracing::warn!("{text}");
+        inbox.note_trouble(&text);
+        Msg::Trouble(text)
     });
     host.restore(trouble.collect());
     for backend in backends.values() {
@@ -81,8 +85,7 @@ fn backends(paths: &Paths, options: &Options) -> Result<BTreeMap<EndpointId, Arc
     })?;
     let mut local = LocalConfig::new(exe, &paths.data_dir, &paths.runtime_dir);
     local.shell = options.shell.first().cloned();
-    let local: Arc<dyn Backend> = Arc::new(LocalBackend::new(local));
-    Ok(BTreeMap::from([(local.endpoint(), local)]))
+    Ok(registry::build(BackendsConfig { local: Some(local) }))
 }
 
 fn theme(theme: config::Theme) -> ui::Theme {
