@@ -144,12 +144,6 @@ fn future(env: &Value) -> (String, Style) {
     }
 }
 
-/// Kind and detail of a holder; a detail that names the kind itself stands alone.
-fn holder(holder: &Value) -> String {
-    let (kind, detail) = (text(holder, "kind"), text(holder, "detail"));
-    if detail.starts_with(&kind) { detail } else { format!("{kind} {detail}").trim_end().to_owned() }
-}
-
 fn phase_style(phase: &str) -> Style {
     match phase {
         "ready" => Style::Green,

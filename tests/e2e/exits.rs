@@ -2,11 +2,15 @@
 //! what there was.
 
 use crate::common::{EXE, PATIENCE, Process, Profile, Tmux, text, wait_for, wait_until_gone};
+use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags};
+use nix::pty::PtyMaster;
 use nix::sys::signal::Signal;
 use serde_json::Value;
+use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
 
@@ -144,16 +148,22 @@ fn a_closed_terminal_ends_everything() {
 /// The program on a terminal of the test's own that no session controls: no SIGHUP comes when it is closed.
 struct Bare {
     child: std::process::Child,
-    master: std::fs::File,
-    slave: OwnedFd,
+    master: PtyMaster,
+    slave: File,
 }
 
 impl Bare {
     fn open(profile: &Profile) -> Self {
-        let pty = nix::pty::openpty(None, None).expect("a terminal");
-        let slave = || Stdio::from(pty.slave.try_clone().expect("a descriptor"));
-        let child = profile.command(&[]).stdin(slave()).stdout(slave()).stderr(Stdio::null()).spawn().expect("it runs");
-        Self { child, master: pty.master.into(), slave: pty.slave }
+        // Closed on exec: no other process, such as that of a test beside, may keep the terminal open.
+        let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
+        let master = nix::pty::posix_openpt(flags).expect("a terminal");
+        nix::pty::grantpt(&master).and_then(|()| nix::pty::unlockpt(&master)).expect("a terminal");
+        let name = nix::pty::ptsname_r(&master).expect("its name");
+        let slave =
+            OpenOptions::new().read(true).write(true).custom_flags(flags.bits()).open(name).expect("a terminal");
+        let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
+        let child = profile.command(&[]).stdin(end()).stdout(end()).stderr(end()).spawn().expect("it runs");
+        Self { child, master, slave }
     }
 
     /// Reads until the program said `wanted`.
@@ -194,13 +204,18 @@ fn a_terminal_that_takes_nothing_does_not_hold_up_the_end() {
     // Nobody reads from here on: the program's writes block as soon as the terminal is full.
     bare.master.write_all(b"yes $RANDOM$RANDOM$RANDOM$RANDOM\r").expect("written");
     let host = profile.host_process();
-    wait_for("a full terminal", PATIENCE, || (!takes_more(&bare.slave)).then_some(()));
+    // One look may meet a write that is under way; a terminal that is full stays so.
+    let mut full = 0;
+    wait_for("a full terminal", PATIENCE, || {
+        full = if takes_more(&bare.slave) { 0 } else { full + 1 };
+        (full == 20).then_some(())
+    });
     host.signal(Signal::SIGTERM);
     Bare::wait(&mut bare.child);
 }
 
 /// Whether a write to the terminal would not block.
-fn takes_more(terminal: &OwnedFd) -> bool {
+fn takes_more(terminal: &File) -> bool {
     let mut asked = [PollFd::new(terminal.as_fd(), PollFlags::POLLOUT)];
     nix::poll::poll(&mut asked, 0u8).expect("poll") > 0
 }
