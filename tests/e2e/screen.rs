@@ -3,7 +3,8 @@
 use crate::common::{PATIENCE, Process, Profile, Tmux, wait_for, wait_until_gone};
 use serde_json::Value;
 
-const PANE_TITLE: &str = "env-1 · shell";
+/// As short as a narrow pane shows it.
+const PANE_TITLE: &str = "env-1 · sh";
 
 fn titles(screen: &str) -> usize {
     screen.matches(PANE_TITLE).count()
