@@ -95,8 +95,9 @@ impl Form {
             (Which::Scope, choice(SCOPES, scope)),
             (Which::Retention, choice(RETENTIONS, retention)),
             (Which::Idle, text((defaults.idle.0 / 1000).to_string())),
-            (Which::Network, choice(NETWORKS, network)),
+            // Before the fields that depend on it: the selection stays where it is when those go.
             (Which::Isolation, choice(ISOLATIONS, SANDBOX)),
+            (Which::Network, choice(NETWORKS, network)),
             (Which::Memory, text(String::new())),
             (Which::Cpus, text(String::new())),
             (Which::Mount, text(String::new())),

@@ -27,7 +27,7 @@ fn without_namespaces_the_screen_says_so_and_offers_a_host_shell() {
     // The word of the user, in the form.
     tmux.leader("N");
     tmux.wait("isolation");
-    for _ in 0..7 {
+    for _ in 0..6 {
         tmux.keys(&["Down"]);
     }
     tmux.keys(&["Right"]);
