@@ -1,5 +1,7 @@
 //! The documents and the shape of the source are true: layers, map, README commands, generated text.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};

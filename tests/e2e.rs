@@ -1,5 +1,7 @@
 //! Stories of users, told with the real binary.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
 #[path = "e2e/exits.rs"]
 mod exits;

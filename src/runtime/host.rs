@@ -403,7 +403,12 @@ impl Host {
         if let (NoticeKind::CallEnded, Some(call)) = (notice.kind, &notice.call) {
             self.calls.ended(call, None, &self.model.state);
         }
-        tracing::info!(env = notice.env.as_ref().map(|e| e.as_str()), "{:?}: {}", notice.kind, notice.text);
+        tracing::info!(
+            env = notice.env.as_ref().map(crate::domain::EnvId::as_str),
+            "{:?}: {}",
+            notice.kind,
+            notice.text
+        );
         let ends = matches!(notice.kind, NoticeKind::EnvStopped | NoticeKind::EnvRemoved | NoticeKind::TeardownFailed);
         if ends && (self.ending.is_some() || self.model.state.shutdown.is_some()) {
             self.report.push(notice.text.clone());

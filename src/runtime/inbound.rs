@@ -19,7 +19,7 @@ pub enum Inbound {
     /// Somebody asks the core for something and waits for the answer.
     Ask(Box<Request>, oneshot::Sender<Answer>),
     /// Somebody reads the model.
-    Read(Box<dyn FnOnce(&Model, Moment) + Send>),
+    Read(Look),
     /// Somebody runs a command and follows it.
     Exec(Box<ExecRequest>),
     /// Somebody types into a session.
@@ -44,6 +44,9 @@ pub struct Settled {
     /// The whole state.
     pub state: crate::domain::State,
 }
+
+/// A look at the model between two events.
+pub type Look = Box<dyn FnOnce(&Model, Moment) + Send>;
 
 /// How many of each queue may wait.
 const WAITING: usize = 256;
