@@ -4,8 +4,8 @@ use super::protocol::{ApiCall, ExecStart, SpecFlags, TurnBegin};
 use super::queries;
 use super::shapes::{self, Extras};
 use crate::domain::{
-    Answer, BackendKind, CallId, CallSource, ConversationId, EndpointId, EnvId, EnvSpec, Moment, Persistence, Refusal,
-    RefusalKind, Request, Scope, SessionId, Span, State, TurnId, TurnStatus, TurnTarget,
+    Answer, BackendKind, CallId, CallSource, ConversationId, EndpointId, EnvId, EnvSpec, Moment, Network, Persistence,
+    Refusal, RefusalKind, Request, Scope, SessionId, Span, State, TurnId, TurnStatus, TurnTarget,
 };
 use crate::runtime::calls::Program;
 use serde_json::{Value, json};
@@ -234,6 +234,7 @@ fn spec(flags: &SpecFlags, defaults: &Defaults) -> Result<(EnvSpec, Vec<String>)
             ));
         }
         spec.on_host = true;
+        spec.network = Network::Host;
     }
     if let Some(cpus) = flags.cpus {
         set("cpus");

@@ -229,6 +229,9 @@ impl Form {
             _ => Network::None,
         };
         spec.on_host = self.on_host();
+        if spec.on_host {
+            spec.network = Network::Host;
+        }
         let memory = self.value(Which::Memory);
         if !memory.is_empty() {
             spec.memory_bytes =

@@ -40,6 +40,7 @@ fn without_namespaces_the_screen_says_so_and_offers_a_host_shell() {
     // And on the command line.
     let made = profile.json(&["env", "new", "plain", "--on-host", "--ephemeral"]);
     assert_eq!(made["environment"]["isolation"], "none", "{made}");
+    assert_eq!(profile.env("plain")["network"], "host");
     let output = profile.run(&["exec", "plain", "--", "echo", "here"]);
     assert_eq!(text(&output), "here\n");
 

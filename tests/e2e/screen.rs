@@ -297,6 +297,7 @@ fn a_flood_of_output_stops_neither_splitting_nor_leaving() {
     tmux.wait("flood");
     tmux.leader("%");
     wait_for_panes(&tmux, 2);
+    tmux.wait("agent@env-1");
     tmux.line("echo be''side");
     tmux.wait("beside");
     let all = Process::tree(profile.host_process().pid);

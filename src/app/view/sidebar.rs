@@ -151,7 +151,7 @@ fn env_row(model: &Model, now: Moment, env: &Environment, active: bool) -> EnvRo
         active,
         pinned: env.leases.iter().any(|l| l.kind == LeaseKind::Pin),
         on_host: env.spec.on_host,
-        host_network: env.spec.network == Network::Host,
+        host_network: env.spec.network == Network::Host && !env.spec.on_host,
         shared_by: if env.conversations.len() > 1 { env.conversations.len() } else { 0 },
         state: row_state(model, now, env),
     }
@@ -264,7 +264,7 @@ fn facts(model: &Model, now: Moment, id: &EnvId) -> Vec<(&'static str, String, b
     let sandbox = env.sandbox.as_ref().map_or_else(|| "none".to_owned(), |s| s.as_str().chars().take(12).collect());
     add("sandbox", format!("{sandbox} (generation {})", env.generation.0));
     if env.spec.backend == BackendKind::Local && env.spec.on_host {
-        add("isolation", "NONE: a shell on the host".to_owned());
+        add("isolated", "NO: a shell of the host".to_owned());
     }
     out
 }
