@@ -60,6 +60,7 @@ pub struct Host {
     close_when_open: BTreeSet<SessionId>,
     unsaved: BTreeSet<Record>,
     settle: Vec<oneshot::Sender<Settled>>,
+    /// When the model asked to be woken. Kept, because asked again at that moment it names the next one.
     timer: Option<Moment>,
     ending: Option<Moment>,
     exit: bool,
@@ -126,7 +127,7 @@ impl Host {
             self.finish_step();
             let now = self.clock.now();
             let frame = self.clients.values().filter_map(|c| c.next_frame(FRAME)).min();
-            self.timer = self.model.next_timer(now);
+            self.timer = [self.timer, self.model.next_timer(now)].into_iter().flatten().min();
             let wake = [self.model.state.next_deadline(), self.timer, self.ending].into_iter().flatten().min();
             tokio::select! {
                 biased;
@@ -202,8 +203,8 @@ impl Host {
         if self.model.state.next_deadline().is_some_and(|at| at <= now) {
             self.update(Msg::Domain(Event::DeadlineReached));
         }
-        // The model counts its timers from now: one that passed while something else was done must not be lost.
         if self.timer.is_some_and(|at| at <= now) {
+            self.timer = None;
             self.update(Msg::Timer);
         }
     }
