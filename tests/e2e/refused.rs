@@ -34,6 +34,7 @@ fn without_namespaces_the_screen_says_so_and_offers_a_host_shell() {
     tmux.wait("NOT ISOLATED");
     tmux.keys(&["Enter"]);
     tmux.wait_until("the badge", |s| s.contains("HOST"));
+    wait_for("its shell", PATIENCE, || (profile.sessions().len() == 1).then_some(()));
     tmux.line("echo ho''st-$((6 * 7))");
     tmux.wait("host-42");
 
