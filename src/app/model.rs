@@ -60,6 +60,8 @@ pub struct Workspace {
     pub found: Vec<(String, String, bool)>,
     /// What was copied last.
     pub buffer: String,
+    /// What was typed into sessions that are still opening.
+    pub(super) ahead: BTreeMap<SessionId, Vec<u8>>,
     /// Titles that programs set.
     pub titles: BTreeMap<SessionId, String>,
     /// Sessions whose pane was closed and that are being ended.

@@ -101,7 +101,7 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
         Turn::End(end) => {
             let name = output::plain(&end.conversation);
             let call = ApiCall::TurnEnd(TurnEnd { conversation: end.conversation, status: end.status });
-            context.show(&call, |_| out.line(&format!("{name} has no open turn any more")))
+            context.show(&call, |_| out.line(&format!("{name}: no turn is open now")))
         }
         Turn::List(which) => {
             let call = ApiCall::TurnList(ConversationRef { conversation: which.conversation });

@@ -58,10 +58,14 @@ impl Model {
             K::SessionOpened => {
                 if let Some(session) = &notice.session {
                     self.session_open(now, session, cmds);
+                    if let Some(bytes) = self.work.ahead.remove(session) {
+                        cmds.push(Cmd::Write { session: session.clone(), bytes });
+                    }
                 }
             }
             K::SessionEnded => {
                 if let Some(session) = &notice.session {
+                    self.work.ahead.remove(session);
                     self.session_over(now, session, cmds);
                 }
             }

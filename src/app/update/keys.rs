@@ -11,6 +11,8 @@ use crate::domain::{Moment, SessionId, SessionState};
 use crate::term::{keys, paste};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
+/// What may be typed before a program is there to read it.
+const LONGEST_AHEAD: usize = 64 << 10;
 /// Longest paste. More would fill the queue of a program that does not read.
 const LONGEST_PASTE: usize = 16 << 20;
 
@@ -21,7 +23,7 @@ impl Model {
         if event.kind == KeyEventKind::Release {
             // Only programs that asked for releases get them; commands act on the press.
             if c.overlay.is_none() && c.leader.is_none() && c.copying.is_none() && !self.in_nav(client) {
-                self.send_key(client, event, cmds);
+                self.send_key(now, client, event, cmds);
             }
             return;
         }
@@ -176,7 +178,7 @@ impl Model {
         let mut out: Vec<SessionId> = Vec::new();
         for pane in panes {
             if let Some(id) = self.session_of(pane)
-                && self.state.sessions.get(id).is_some_and(|s| s.state == SessionState::Running)
+                && self.state.sessions.get(id).is_some_and(|s| !matches!(s.state, SessionState::Ended { .. }))
                 && !out.contains(id)
             {
                 out.push(id.clone());
@@ -186,25 +188,41 @@ impl Model {
     }
 
     /// Encodes a key for each receiver under the modes of its screen.
-    fn send_key(&mut self, client: ClientId, event: KeyEvent, cmds: &mut Vec<Cmd>) -> Vec<SessionId> {
+    fn send_key(&mut self, now: Moment, client: ClientId, event: KeyEvent, cmds: &mut Vec<Cmd>) -> Vec<SessionId> {
         let receivers = self.receivers(client);
         for session in &receivers {
             self.screen_for(session);
             let Some(screen) = self.work.screens.get(session) else { continue };
             let bytes = keys::encode(&event, &screen.modes());
             if !bytes.is_empty() {
-                cmds.push(Cmd::Write { session: session.clone(), bytes });
+                self.deliver(now, client, session, bytes, cmds);
             }
         }
         receivers
     }
 
+    /// Bytes for a program, or for the one that is about to run: what is typed while a shell opens is its first input.
+    fn deliver(&mut self, now: Moment, client: ClientId, session: &SessionId, bytes: Vec<u8>, cmds: &mut Vec<Cmd>) {
+        if self.state.sessions.get(session).is_some_and(|s| s.state == SessionState::Running) {
+            cmds.push(Cmd::Write { session: session.clone(), bytes });
+            return;
+        }
+        let ahead = self.work.ahead.entry(session.clone()).or_default();
+        if ahead.len() + bytes.len() <= LONGEST_AHEAD {
+            ahead.extend(bytes);
+        } else {
+            self.say(
+                now,
+                Level::Warning,
+                "still opening: too much was typed ahead, the rest is not sent",
+                Some(client),
+            );
+        }
+    }
+
     /// A key for the program.
     pub(super) fn type_key(&mut self, now: Moment, client: ClientId, event: KeyEvent, cmds: &mut Vec<Cmd>) {
-        let receivers = self.send_key(client, event, cmds);
-        if receivers.is_empty() && !matches!(event.code, KeyCode::Modifier(_)) {
-            self.not_yet(now, client);
-        }
+        let receivers = self.send_key(now, client, event, cmds);
         self.typed(now, client, &receivers, cmds);
     }
 
@@ -220,10 +238,7 @@ impl Model {
             self.screen_for(session);
             let Some(screen) = self.work.screens.get(session) else { continue };
             let bytes = paste::encode(text, &screen.modes());
-            cmds.push(Cmd::Write { session: session.clone(), bytes });
-        }
-        if receivers.is_empty() {
-            self.not_yet(now, client);
+            self.deliver(now, client, session, bytes, cmds);
         }
         self.typed(now, client, &receivers, cmds);
     }
@@ -236,15 +251,6 @@ impl Model {
                 c.marked = None;
             }
             self.acted(now, session, true, cmds);
-        }
-    }
-
-    /// What is typed into a pane that has no program yet is not kept for later: it would run as a surprise.
-    fn not_yet(&mut self, now: Moment, client: ClientId) {
-        let session =
-            self.focused_pane(client).and_then(|p| self.session_of(p)).and_then(|s| self.state.sessions.get(s));
-        if session.is_some_and(|s| s.state == SessionState::Opening) {
-            self.say(now, Level::Info, "still opening: what is typed now is not sent", Some(client));
         }
     }
 
