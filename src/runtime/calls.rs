@@ -278,8 +278,13 @@ pub async fn run(place: Place, request: ExecRequest, over: CancellationToken) {
     };
     let (known, taken_in) = oneshot::channel();
     place.inbox.output(Inbound::CallOver { call, exit_code: code, cwd, known }).await;
-    let _ = taken_in.await;
-    let _ = events.send(ExecEvent::Ended { code, note }).await;
+    let ended = match taken_in.await {
+        Ok(Some(written)) if written != code => {
+            ExecEvent::Ended { code: written, note: Some(SANDBOX_OVER.note.to_owned()) }
+        }
+        _ => ExecEvent::Ended { code, note },
+    };
+    let _ = events.send(ended).await;
     drop(busy);
 }
 
@@ -360,10 +365,6 @@ async fn follow(mut link: ExecLink, request: ExecRequest, limits: &Limits, inbox
         streams.await;
     }
     input.abort();
-    if why.is_none() && limits.over.is_cancelled() {
-        // What the core wrote down is what is told.
-        why = Some(SANDBOX_OVER);
-    }
     match why {
         Some(GivenUp { code: Some(code), note }) => (code, Some(note.to_owned())),
         Some(GivenUp { code: None, .. }) | None => (code, None),

@@ -14,8 +14,8 @@ use super::sessions::Sessions;
 use crate::app::{self, ClientId, Cmd, Model, Msg};
 use crate::backend::AttachSpec;
 use crate::domain::{
-    Answer, Effect, Event, Moment, Notice, NoticeKind, Record, Refusal, RefusalKind, ReplyTo, Request, SessionId, SessionState,
-    Span,
+    Answer, Effect, Event, Moment, Notice, NoticeKind, Record, Refusal, RefusalKind, ReplyTo, Request, SessionId,
+    SessionState, Span,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -249,8 +249,8 @@ impl Host {
                 }
             }
             Inbound::CallOver { call, exit_code, cwd, known } => {
-                self.update(Msg::Domain(Event::CallEnded { call, exit_code, cwd }));
-                let _ = known.send(());
+                self.update(Msg::Domain(Event::CallEnded { call: call.clone(), exit_code, cwd }));
+                let _ = known.send(self.model.state.calls.get(&call).and_then(|call| call.exit_code));
             }
             Inbound::Drained(client) => {
                 if let Some(screen) = self.clients.get_mut(&client) {

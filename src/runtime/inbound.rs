@@ -45,8 +45,9 @@ pub enum Inbound {
         exit_code: i32,
         /// Where its shell stands, if it has one.
         cwd: Option<String>,
-        /// Whoever ran it is told only when the core knows: what it asks next must not come before.
-        known: oneshot::Sender<()>,
+        /// The exit code that the core wrote down; it may have counted it as over before. Whoever ran it is told only
+        /// then: what it asks next must not come before.
+        known: oneshot::Sender<Option<i32>>,
     },
     /// A client's terminal took the last frame.
     Drained(ClientId),

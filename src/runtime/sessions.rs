@@ -99,7 +99,11 @@ impl Sessions {
         if waiting + more > WRITE_BYTES {
             let mib = |n: usize| n.div_ceil(1024 * 1024);
             return Err(if waiting == 0 {
-                format!("input refused: {} MiB at once, {} MiB are possible; send it in parts", mib(more), mib(WRITE_BYTES))
+                format!(
+                    "input refused: {} MiB at once, {} MiB are possible; send it in parts",
+                    mib(more),
+                    mib(WRITE_BYTES)
+                )
             } else {
                 format!(
                     "input refused: the program has not read {} MiB that wait already; end it or let it read",

@@ -33,11 +33,12 @@ async fn streams_come_apart_and_whole_with_the_exit_code() {
 #[tokio::test]
 async fn input_reaches_the_command_and_its_end_too() {
     let (mut world, env) = world().await;
-    let running = world.exec(Run::in_env(&["cat"], &env)).await;
-    running.stdin.send(b"one ".to_vec()).await.expect("taken");
-    running.stdin.send(b"two".to_vec()).await.expect("taken");
-    let (never, _) = tokio::sync::mpsc::channel(1);
-    let running = crate::harness::Running { stdin: never, ..running };
+    let mut running = world.exec(Run::in_env(&["cat"], &env)).await;
+    let stdin = running.stdin.take().expect("its input");
+    for part in ["one ", "two"] {
+        stdin.send(part.as_bytes().to_vec()).await.expect("taken");
+    }
+    drop(stdin);
     let outcome = running.outcome().await;
     assert_eq!((outcome.out.as_slice(), outcome.code), (&b"one two"[..], 0));
 }

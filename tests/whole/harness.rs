@@ -116,6 +116,12 @@ impl Build<'_> {
     }
 }
 
+/// As one line, so that a sentence is found although it is broken over several.
+fn flat(text: &str) -> String {
+    let words = text.split(|c: char| c.is_whitespace() || "│▌".contains(c));
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+}
+
 /// Lets every task that can go on go on.
 pub async fn others() {
     for _ in 0..50 {
@@ -147,7 +153,7 @@ impl World {
 
     /// With one environment, ready, and its shell focused.
     pub async fn with_shell() -> (Self, EnvId, SessionId) {
-        let mut world = Self::new().await;
+        let world = Self::new().await;
         world.keys("n").await;
         let session = world.running_session().await;
         let env = world.state().await.environments.keys().next().expect("an environment").clone();
@@ -257,7 +263,7 @@ impl World {
 
     /// Waits until the terminal shows this. The clock is turned by a frame when a frame may be due.
     pub async fn see(&mut self, what: &str) -> String {
-        self.see_that(what, |text| text.contains(what)).await
+        self.see_that(what, |text| text.contains(what) || flat(text).contains(what)).await
     }
 
     pub async fn see_that(&mut self, what: &str, is_it: impl Fn(&str) -> bool) -> String {
@@ -389,7 +395,7 @@ impl World {
             kill: kill.clone(),
         };
         self.handle.exec(request).await;
-        Running { call, stdin, told, kill }
+        Running { call, stdin: Some(stdin), told, kill }
     }
 
     /// What no correct caller of a backend does was not done.
@@ -422,7 +428,8 @@ impl<'a> Run<'a> {
 /// A command that runs.
 pub struct Running {
     pub call: CallId,
-    pub stdin: mpsc::Sender<Vec<u8>>,
+    /// Its input; `None` is its end.
+    pub stdin: Option<mpsc::Sender<Vec<u8>>>,
     pub told: mpsc::Receiver<ExecEvent>,
     pub kill: CancellationToken,
 }

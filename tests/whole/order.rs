@@ -34,7 +34,8 @@ async fn the_end_of_an_earlier_pty_is_not_that_of_the_present_one() {
     let (inbox, mut outbox) = inbound::channel();
     let mut sessions = Sessions::default();
     let id = SessionId::new("s");
-    let (old, new) = (FakePty::new(Behaviour::Silent, Size::default()), FakePty::new(Behaviour::Silent, Size::default()));
+    let (old, new) =
+        (FakePty::new(Behaviour::Silent, Size::default()), FakePty::new(Behaviour::Silent, Size::default()));
     sessions.add(id.clone(), Generation(1), Size::default(), old.link(), &inbox);
     sessions.add(id.clone(), Generation(2), Size::default(), new.link(), &inbox);
     until("the old one to be closed", async || old.is_closed().then_some(())).await;

@@ -56,10 +56,11 @@ async fn one_that_is_gone_already_counts_as_ended() {
     let (world, env, sandbox) = decided().await;
     world.backend.end_outside(&sandbox, true, "removed by hand");
     world.backend.release(Op::Inspect);
-    world.until("its end", |state| {
-        state.environments.get(&env).filter(|e| matches!(e.phase, Phase::Stopped | Phase::Absent)).map(drop)
-    })
-    .await;
+    world
+        .until("its end", |state| {
+            state.environments.get(&env).filter(|e| matches!(e.phase, Phase::Stopped | Phase::Absent)).map(drop)
+        })
+        .await;
     world.assert_correct();
 }
 

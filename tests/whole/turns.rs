@@ -72,6 +72,7 @@ async fn a_process_found_at_the_deadline_holds_and_is_named() {
     let now = world.clock.now();
     assert_eq!(world.state().await.verdict(now, &env).map(|v| v.kind), Some(VerdictKind::Held));
     assert!(world.told(NoticeKind::EnvDeferred).await.iter().any(|t| t.contains("make -j8")));
+    world.keys("e").await;
     world.see("make -j8").await;
     assert_eq!(world.asked("stop"), 0);
     world.backend.set_evidence(&sandbox, None);
