@@ -1,5 +1,7 @@
 //! The documents and the shape of the source are true: layers, map, README commands, generated text.
 
+#![allow(clippy::unwrap_used)]
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -116,21 +118,34 @@ fn unsafe_stands_only_where_the_kernel_is_spoken_to() {
     }
 }
 
+/// The first sentence of a file's documentation.
+fn purpose(path: &Path) -> String {
+    let text = fs::read_to_string(path).unwrap();
+    let paragraph: Vec<_> = text.lines().map_while(|line| line.strip_prefix("//! ")).collect();
+    let paragraph = paragraph.join(" ");
+    assert!(!paragraph.is_empty(), "{} does not say what it is for", shown(path));
+    let sentence = paragraph.split_once(". ").map_or(paragraph.as_str(), |(first, _)| first);
+    sentence.trim_end_matches('.').replace(['[', ']'], "").replace('|', "\\|")
+}
+
 #[test]
-fn the_map_names_every_module() {
-    let map = read("ARCHITECTURE.md");
-    let mut missing = Vec::new();
-    for (layer, _) in LAYERS {
+fn the_map_is_fresh() {
+    let mut map = String::new();
+    for (layer, _) in LAYERS.iter().rev() {
+        map += &format!("\n### {layer}\n\n| file | what it is for |\n| --- | --- |\n");
         for file in layer_files(layer) {
-            let stem = file.file_stem().unwrap().to_string_lossy().into_owned();
-            let folder = file.parent().unwrap().file_name().unwrap().to_string_lossy().into_owned();
-            let name = if stem == "mod" { folder } else { stem };
-            if !map.contains(&format!("`{name}`")) {
-                missing.push(shown(&file));
-            }
+            map += &format!("| `{}` | {} |\n", shown(&file).trim_start_matches("src/"), purpose(&file));
         }
     }
-    assert!(missing.is_empty(), "not on the map in ARCHITECTURE.md:\n{}", missing.join("\n"));
+    let document = read("ARCHITECTURE.md");
+    let (before, rest) = document.split_once("<!-- map -->\n").expect("a map");
+    let (old, after) = rest.split_once("\n<!-- end of map -->").expect("an end of the map");
+    if std::env::var_os("HTUI_REWRITE").is_some() {
+        let new = format!("{before}<!-- map -->\n{map}\n<!-- end of map -->{after}");
+        fs::write(root().join("ARCHITECTURE.md"), new).unwrap();
+    } else {
+        assert!(old == map, "the map in ARCHITECTURE.md is stale: HTUI_REWRITE=1 cargo test --test documents");
+    }
 }
 
 #[test]
@@ -149,7 +164,7 @@ fn every_verb_of_the_program_is_in_the_readme() {
     let readme = read("README.md");
     let verbs: Vec<_> = help
         .lines()
-        .skip_while(|line| !line.starts_with("Commands:"))
+        .skip_while(|line| !line.starts_with("Verbs:"))
         .skip(1)
         .take_while(|line| !line.is_empty())
         .filter(|line| line.starts_with("  ") && !line.starts_with("    "))

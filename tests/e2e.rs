@@ -1,5 +1,15 @@
 //! Stories of users, told with the real binary.
 
+#![allow(clippy::unwrap_used)]
+
 mod common;
+#[path = "e2e/exits.rs"]
+mod exits;
+#[path = "e2e/refused.rs"]
+mod refused;
+#[path = "e2e/screen.rs"]
+mod screen;
 #[path = "e2e/seed.rs"]
 mod seed;
+#[path = "e2e/turns.rs"]
+mod turns;

@@ -6,8 +6,7 @@ use super::server::Server;
 use super::shapes::HostInfo;
 use crate::runtime::options::{HostError, HostOptions};
 use crate::runtime::owner::Owner;
-use crate::runtime::{clock::Clock, log, panics, start};
-use std::io::Write;
+use crate::runtime::{clock::Clock, log, panics, start, terminal};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -35,9 +34,7 @@ pub fn run(options: &HostOptions) -> Result<(), HostError> {
     // What still waits for an engine must not hold up the end of the process.
     runtime.shutdown_background();
     drop(owner);
-    for line in report {
-        let _ = writeln!(std::io::stderr(), "hermes-tui: {line}");
-    }
+    terminal::last_words(report);
     Ok(())
 }
 
@@ -67,11 +64,11 @@ async fn serve(options: &HostOptions, settings: crate::config::Loaded) -> Result
     let probing = tokio::spawn(async move { about.probe().await });
     prepared.obey_signals()?;
     // The terminal last: nothing may fail any more once it is ours.
-    let terminal = if options.screen { Some(prepared.take_terminal()?) } else { None };
+    let guard = if options.screen { Some(prepared.take_terminal()?) } else { None };
     let start::Prepared { host, handle, .. } = prepared;
     tracing::info!("started, pid {}", std::process::id());
     let report = host.run().await;
-    drop(terminal);
+    drop(guard);
     drop(handle);
     probing.abort();
     let _ = tokio::time::timeout(LAST_ANSWERS, dispatching).await;

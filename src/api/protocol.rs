@@ -99,6 +99,9 @@ params! {
         /// Network.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         network: Option<Network>,
+        /// A plain shell of the host instead of a sandbox: nothing is isolated.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        on_host: bool,
         /// Processor limit in cores.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cpus: Option<f64>,

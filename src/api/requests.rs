@@ -225,6 +225,16 @@ fn spec(flags: &SpecFlags, defaults: &Defaults) -> Result<(EnvSpec, Vec<String>)
         set("network");
         spec.network = network;
     }
+    if flags.on_host {
+        set("isolation");
+        if spec.backend != BackendKind::Local {
+            return Err(usage(
+                "a plain shell of the host is of the backend `local` only",
+                "use --backend local --on-host, or leave --on-host out",
+            ));
+        }
+        spec.on_host = true;
+    }
     if let Some(cpus) = flags.cpus {
         set("cpus");
         if !(0.01..=4096.0).contains(&cpus) {

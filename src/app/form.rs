@@ -36,6 +36,7 @@ enum Which {
     Retention,
     Idle,
     Network,
+    Isolation,
     Memory,
     Cpus,
     Mount,
@@ -55,6 +56,10 @@ const RETENTIONS: &[(&str, &str)] = &[
 ];
 const NETWORKS: &[(&str, &str)] =
     &[("none", "loopback only"), ("default", "what the engine gives"), ("host", "the host's own: not isolated")];
+const SANDBOX: &str = "sandbox";
+const HOST_SHELL: &str = "host shell";
+const ISOLATIONS: &[(&str, &str)] =
+    &[(SANDBOX, "sees its own files only"), (HOST_SHELL, "NOT ISOLATED: runs as you, on this machine")];
 
 impl Form {
     /// A form filled with the defaults.
@@ -90,6 +95,8 @@ impl Form {
             (Which::Scope, choice(SCOPES, scope)),
             (Which::Retention, choice(RETENTIONS, retention)),
             (Which::Idle, text((defaults.idle.0 / 1000).to_string())),
+            // Before the fields that depend on it: the selection stays where it is when those go.
+            (Which::Isolation, choice(ISOLATIONS, SANDBOX)),
             (Which::Network, choice(NETWORKS, network)),
             (Which::Memory, text(String::new())),
             (Which::Cpus, text(String::new())),
@@ -108,6 +115,8 @@ impl Form {
             .filter(|i| match self.fields[*i].which {
                 Which::Image => self.value(Which::Backend) == "docker",
                 Which::Retention => self.value(Which::Persistence) == "persistent",
+                Which::Isolation => self.value(Which::Backend) == "local",
+                Which::Network => !self.on_host(),
                 _ => true,
             })
             .collect()
@@ -162,6 +171,11 @@ impl Form {
         }
     }
 
+    /// A plain shell of the host: only ever on the user's explicit word.
+    fn on_host(&self) -> bool {
+        self.value(Which::Backend) == "local" && self.value(Which::Isolation) == HOST_SHELL
+    }
+
     fn value(&self, which: Which) -> &str {
         match self.fields.iter().find(|f| f.which == which).map(|f| &f.value) {
             Some(Value::Text(line)) => line.text().trim(),
@@ -214,6 +228,7 @@ impl Form {
             "host" => Network::Host,
             _ => Network::None,
         };
+        spec.on_host = self.on_host();
         let memory = self.value(Which::Memory);
         if !memory.is_empty() {
             spec.memory_bytes =
@@ -244,6 +259,7 @@ impl Which {
             Self::Retention => "retention",
             Self::Idle => "idle seconds",
             Self::Network => "network",
+            Self::Isolation => "isolation",
             Self::Memory => "memory",
             Self::Cpus => "cpus",
             Self::Mount => "mount",

@@ -147,6 +147,8 @@ pub(super) struct Toasted {
     pub until: Moment,
     /// Only for this client.
     pub only: Option<ClientId>,
+    /// Only while the idle deadline of this environment is near.
+    pub warns_of: Option<EnvId>,
 }
 
 /// What the screen asked the core for.
@@ -207,7 +209,7 @@ impl Model {
     pub(super) fn toast(&mut self, until: Moment, level: Level, text: impl Into<String>, only: Option<ClientId>) {
         let text = text.into();
         self.toasts.retain(|t| t.text != text || t.only != only);
-        self.toasts.push(Toasted { text, level, until, only });
+        self.toasts.push(Toasted { text, level, until, only, warns_of: None });
         // More than a few cannot be read; the oldest give way.
         let many = self.toasts.len().saturating_sub(MAX_TOASTS);
         self.toasts.drain(..many);

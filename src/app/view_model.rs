@@ -228,7 +228,7 @@ pub enum PaneContent<'a> {
         /// The cursor in copy mode, in cells of the pane.
         copy_cursor: Option<(u16, u16)>,
     },
-    /// Opening: one line with a throbber.
+    /// Opening: one line with a throbber; nothing without a text.
     Waiting(String),
     /// A conversation's commands, cut into turns: the visible lines.
     Feed(Vec<FeedLine>),

@@ -45,6 +45,9 @@ pub(super) struct Spec {
     /// Network [default: none]
     #[arg(long, value_name = "N", value_parser = words::<Network>(&["none", "default", "host"]))]
     network: Option<Network>,
+    /// NOT ISOLATED: a plain shell of this machine, as you, instead of a sandbox
+    #[arg(long, conflicts_with = "network")]
+    on_host: bool,
     /// Limit of processor cores, for example 1.5
     #[arg(long, value_name = "N")]
     cpus: Option<f64>,
@@ -72,6 +75,7 @@ impl Spec {
             mounts: (!self.mount.is_empty()).then_some(self.mount),
             env: (!self.env.is_empty()).then(|| self.env.into_iter().collect::<BTreeMap<_, _>>()),
             network: self.network,
+            on_host: self.on_host,
             cpus: self.cpus,
             memory_bytes: self.memory,
         }

@@ -3,7 +3,7 @@
 
 use super::keys::KeyPress;
 use super::options::{Options, Theme};
-use crate::domain::{BackendKind, Network, Persistence, Retention, Scope, Span};
+use crate::domain::{Network, Persistence, Retention, Scope, Span};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -159,42 +159,6 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
-        path: "history.persist",
-        default: "false",
-        help: "Whether last screens and histories may be written to disk.",
-        set: |o, v| {
-            o.history.persist = boolean(v)?;
-            Ok(())
-        },
-    },
-    Setting {
-        path: "env.backend",
-        default: "\"local\"",
-        help: "Backend of a new environment: local or docker.",
-        set: |o, v| {
-            o.env.backend = choice(v, &[("local", BackendKind::Local), ("docker", BackendKind::Docker)])?;
-            Ok(())
-        },
-    },
-    Setting {
-        path: "env.endpoint",
-        default: "\"\"",
-        help: "Which engine of the backend; empty: the usual one.",
-        set: |o, v| {
-            o.env.endpoint = some_text(v)?;
-            Ok(())
-        },
-    },
-    Setting {
-        path: "env.image",
-        default: "\"\"",
-        help: "Image, for backends that have images.",
-        set: |o, v| {
-            o.env.image = some_text(v)?;
-            Ok(())
-        },
-    },
-    Setting {
         path: "env.persistence",
         default: "\"persistent\"",
         help: "persistent outlives turns; ephemeral is removed when its scope ends.",
@@ -262,6 +226,25 @@ pub fn load(text: &str) -> Result<Loaded, ConfigError> {
     Ok(loaded)
 }
 
+impl Setting {
+    /// The variable that overrides it, for example `HTUI_HISTORY_LINES`.
+    #[must_use]
+    pub fn variable(&self) -> String {
+        format!("HTUI_{}", self.path.replace('.', "_").to_uppercase())
+    }
+}
+
+impl Loaded {
+    /// Takes in what a variable says of a setting: a value as in the file; a text may stand without quotes.
+    pub fn override_by(&mut self, setting: &Setting, written: &str) {
+        let value = format!("x = {written}").parse::<Table>().ok().and_then(|mut table| table.remove("x"));
+        let value = value.unwrap_or_else(|| Value::String(written.to_owned()));
+        if let Err(must) = (setting.set)(&mut self.options, &value) {
+            self.warnings.push(format!("{} is ignored: {must}", setting.variable()));
+        }
+    }
+}
+
 fn walk(table: &Table, prefix: &str, loaded: &mut Loaded) {
     for (name, value) in table {
         let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
@@ -317,7 +300,8 @@ fn bindings(path: &str, value: &Value, loaded: &mut Loaded) {
 pub fn default_file() -> String {
     let mut out = String::from(
         "# Settings of hermes-tui. Every key stands here with its default; take the # away to change it.\n\
-         # A flag of the command line wins over HTUI_* variables, they win over this file.\n",
+         # A flag of the command line wins over a variable, a variable over this file. The variable of history.lines is\n\
+         # HTUI_HISTORY_LINES, and so on.\n",
     );
     let mut section = "";
     for setting in SETTINGS {
@@ -368,10 +352,6 @@ fn distance(a: &str, b: &str) -> usize {
 
 fn text(v: &Value) -> Result<&str, String> {
     v.as_str().ok_or_else(|| format!("it must be a text in quotes, not {v}"))
-}
-
-fn some_text(v: &Value) -> Result<Option<String>, String> {
-    text(v).map(|t| (!t.is_empty()).then(|| t.to_owned()))
 }
 
 fn texts(v: &Value) -> Result<Vec<String>, String> {

@@ -190,8 +190,21 @@ impl State {
     }
 
     pub(super) fn session_ended(&mut self, out: &mut Outbox, id: &SessionId, exit_code: Option<i32>) {
+        if let Some(why) = self.being_ended(id) {
+            // The signal that ended it was ours: its number would explain nothing.
+            return self.finish_session(out, id, None, &why);
+        }
         let why = exit_code.map_or_else(|| "ended".to_owned(), |code| format!("ended with exit code {code}"));
         self.finish_session(out, id, exit_code, &why);
+    }
+
+    /// Why the sandbox of a session is being ended now. A backend tells the end of a session before that of its sandbox.
+    fn being_ended(&self, id: &SessionId) -> Option<String> {
+        let session = self.sessions.get(id)?;
+        let env = self.environments.get(&session.env)?;
+        let teardown = env.books.teardown.as_ref()?;
+        (env.phase == Phase::Reaping && env.generation == session.generation)
+            .then(|| teardown.end.cause.sentence(teardown.end.deed, env.idle_time().unwrap_or(env.spec.idle)))
     }
 
     /// Marks a session as ended, once.

@@ -132,6 +132,7 @@ fn difference(existing: &EnvSpec, wanted: &EnvSpec, field: &str) -> Option<Strin
         "idle" => pair(seconds(existing.idle), seconds(wanted.idle)),
         "image" => pair(optional(existing.image.as_ref()), optional(wanted.image.as_ref())),
         "network" => pair(network(existing.network).into(), network(wanted.network).into()),
+        "isolation" => pair(isolation(existing.on_host).into(), isolation(wanted.on_host).into()),
         "cpus" => {
             pair(optional(existing.cpu_millis.map(cores).as_ref()), optional(wanted.cpu_millis.map(cores).as_ref()))
         }
@@ -140,6 +141,10 @@ fn difference(existing: &EnvSpec, wanted: &EnvSpec, field: &str) -> Option<Strin
         "env" if existing.env != wanted.env => Some("variables differ".into()),
         _ => None,
     }
+}
+
+fn isolation(on_host: bool) -> &'static str {
+    if on_host { "none (a plain shell of the host)" } else { "a sandbox" }
 }
 
 fn seconds(span: Span) -> String {

@@ -61,6 +61,7 @@ pub struct Host {
     unsaved: BTreeSet<Record>,
     settle: Vec<oneshot::Sender<Settled>>,
     wakes: u64,
+    /// When the model asked to be woken. Kept, because asked again at that moment it names the next one.
     timer: Option<Moment>,
     ending: Option<Moment>,
     exit: bool,
@@ -127,7 +128,7 @@ impl Host {
             self.finish_step();
             let now = self.clock.now();
             let frame = self.clients.values().filter_map(|c| c.next_frame(FRAME)).min();
-            self.timer = self.model.next_timer(now);
+            self.timer = [self.timer, self.model.next_timer(now)].into_iter().flatten().min();
             let wake = [self.model.state.next_deadline(), self.timer, self.ending].into_iter().flatten().min();
             let inbound = tokio::select! {
                 biased;
@@ -213,8 +214,8 @@ impl Host {
         if self.model.state.next_deadline().is_some_and(|at| at <= now) {
             self.update(Msg::Domain(Event::DeadlineReached));
         }
-        // The model counts its timers from now: one that passed while something else was done must not be lost.
         if self.timer.is_some_and(|at| at <= now) {
+            self.timer = None;
             self.update(Msg::Timer);
         }
     }
@@ -424,7 +425,12 @@ impl Host {
             // Ended with its sandbox: its PTY may not have noticed.
             self.sessions.close(session);
         }
-        tracing::info!(env = notice.env.as_ref().map(|e| e.as_str()), "{:?}: {}", notice.kind, notice.text);
+        tracing::info!(
+            env = notice.env.as_ref().map(crate::domain::EnvId::as_str),
+            "{:?}: {}",
+            notice.kind,
+            notice.text
+        );
         let ends = matches!(notice.kind, NoticeKind::EnvStopped | NoticeKind::EnvRemoved | NoticeKind::TeardownFailed);
         if ends && (self.ending.is_some() || self.model.state.shutdown.is_some()) {
             self.report.push(notice.text.clone());

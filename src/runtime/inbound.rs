@@ -19,7 +19,7 @@ pub enum Inbound {
     /// Somebody asks the core for something and waits for the answer.
     Ask(Box<Request>, oneshot::Sender<Answer>),
     /// Somebody reads the model.
-    Read(Box<dyn FnOnce(&Model, Moment) + Send>),
+    Read(Look),
     /// Somebody runs a command and follows it.
     Exec(Box<ExecRequest>),
     /// Somebody types into a session.
@@ -67,6 +67,9 @@ pub struct Settled {
     /// How often the loop has woken so far.
     pub wakes: u64,
 }
+
+/// A look at the model between two events.
+pub type Look = Box<dyn FnOnce(&Model, Moment) + Send>;
 
 /// How many of each queue may wait.
 const WAITING: usize = 256;

@@ -13,6 +13,8 @@ const KEPT: usize = 7;
 /// keep a host from running.
 #[must_use]
 pub fn init(paths: &Paths) -> Option<WorkerGuard> {
+    // Before the appender looks for old logs: where there is no folder yet it complains on the terminal.
+    std::fs::create_dir_all(paths.logs()).ok()?;
     let appender = Builder::new()
         .rotation(Rotation::DAILY)
         .filename_prefix("hermes-tui")

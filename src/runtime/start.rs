@@ -38,16 +38,22 @@ pub struct Prepared {
     options: Options,
 }
 
-/// Reads the settings from the configuration's text.
+/// Reads the settings: the configuration's text, and the variables that override it.
 ///
 /// # Errors
-/// A value that cannot be used (exit 3).
+/// A text that cannot be understood (exit 3).
 pub fn settings(options: &HostOptions) -> Result<config::Loaded, HostError> {
-    config::load(&options.config.text).map_err(|error| HostError {
+    let mut loaded = config::load(&options.config.text).map_err(|error| HostError {
         exit_code: 3,
         message: format!("cannot use the configuration {}: {error}", options.config.path.display()),
         hint: "correct it, or move the file away to run with the defaults".to_owned(),
-    })
+    })?;
+    for setting in config::SETTINGS {
+        if let Ok(written) = std::env::var(setting.variable()) {
+            loaded.override_by(setting, &written);
+        }
+    }
+    Ok(loaded)
 }
 
 /// Puts a host together. Nothing of it runs yet; must be called within a tokio runtime.

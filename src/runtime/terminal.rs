@@ -6,13 +6,20 @@ use crate::domain::Size;
 use crossterm::event::{Event as TermEvent, EventStream, KeyEventKind, KeyboardEnhancementFlags};
 use crossterm::{cursor, event, execute, queue, terminal};
 use futures_util::StreamExt;
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ratatui::backend::CrosstermBackend;
 use std::io::{self, IsTerminal, Write};
+use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::Duration;
 
 /// Whether the terminal is in our modes now; the panic hook and every way out look here.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// A terminal that has not taken the last bytes by then takes nothing any more.
+const LONGEST_LEAVE: Duration = Duration::from_secs(1);
 
 /// Holds the terminal in raw mode on the alternate screen; gives it back when dropped.
 pub struct TerminalGuard(());
@@ -58,7 +65,19 @@ pub fn restore() {
     if !ACTIVE.swap(false, Ordering::SeqCst) {
         return;
     }
-    let mut out = io::stdout();
+    // A terminal that takes nothing any more must not keep the process: its writes wait in a thread of their own.
+    let (done, over) = mpsc::channel();
+    let leaving = std::thread::Builder::new().spawn(move || {
+        leave(&mut io::stdout().lock());
+        let _ = done.send(());
+    });
+    if leaving.is_ok() {
+        let _ = over.recv_timeout(LONGEST_LEAVE);
+    }
+    let _ = terminal::disable_raw_mode();
+}
+
+fn leave(out: &mut impl Write) {
     // Each on its own: one that fails must not keep the others from being tried.
     let _ = queue!(out, terminal::EndSynchronizedUpdate);
     let _ = queue!(out, event::PopKeyboardEnhancementFlags);
@@ -69,7 +88,20 @@ pub fn restore() {
     let _ = queue!(out, terminal::LeaveAlternateScreen);
     let _ = queue!(out, cursor::Show);
     let _ = out.flush();
-    let _ = terminal::disable_raw_mode();
+}
+
+/// Writes last words to standard error. A terminal that takes nothing does not hold up the end.
+pub fn last_words(lines: Vec<String>) {
+    let (done, over) = mpsc::channel();
+    let speaking = std::thread::Builder::new().spawn(move || {
+        for line in lines {
+            let _ = writeln!(io::stderr(), "hermes-tui: {line}");
+        }
+        let _ = done.send(());
+    });
+    if speaking.is_ok() {
+        let _ = over.recv_timeout(LONGEST_LEAVE);
+    }
 }
 
 /// Size of the terminal now; 80x24 where it does not say.
@@ -102,6 +134,7 @@ pub fn caps(var: &dyn Fn(&str) -> Option<String>) -> ClientCaps {
 
 /// Forwards what the terminal sends until it ends.
 pub fn read_terminal(client: ClientId, inbox: Inbox) {
+    watch_for_hangup(client, inbox.clone());
     tokio::spawn(async move {
         let mut events = EventStream::new();
         while let Some(Ok(event)) = events.next().await {
@@ -117,6 +150,22 @@ pub fn read_terminal(client: ClientId, inbox: Inbox) {
             inbox.send(Inbound::Msg(msg)).await;
         }
         inbox.send(Inbound::Gone(client)).await;
+    });
+}
+
+/// Tells when the terminal is gone. Needed because the reader of events takes an end of input for nothing to read, and
+/// a frame that fails may be long in coming. Waits for no readable input, so that only a hang-up wakes it.
+fn watch_for_hangup(client: ClientId, inbox: Inbox) {
+    std::thread::spawn(move || {
+        let stdin = io::stdin();
+        loop {
+            let mut asked = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
+            match poll(&mut asked, PollTimeout::NONE) {
+                Err(Errno::EINTR) => {}
+                Ok(1..) => return inbox.send_blocking(Inbound::Gone(client)),
+                Ok(_) | Err(_) => return,
+            }
+        }
     });
 }
 
@@ -154,6 +203,10 @@ pub fn frame_writer(client: ClientId, inbox: Inbox) -> mpsc::Sender<Vec<u8>> {
     std::thread::spawn(move || {
         for frame in queue {
             let mut out = io::stdout().lock();
+            if !ACTIVE.load(Ordering::SeqCst) {
+                // Given back meanwhile: a late frame would lie over the shell's screen.
+                return;
+            }
             if let Err(e) = out.write_all(&frame).and_then(|()| out.flush()) {
                 tracing::warn!("the terminal is gone: {e}");
                 inbox.send_blocking(Inbound::Gone(client));

@@ -33,6 +33,7 @@ fn content(canvas: &mut Canvas<'_>, pane: &Pane<'_>, now: Moment) {
             let view = screen.view_at(*offset).with_selection(selection.as_ref());
             terminal::draw(canvas, &view, inner, *dim);
         }
+        PaneContent::Waiting(text) if text.is_empty() => {}
         PaneContent::Waiting(text) => {
             let line = inner.intersection(canvas.screen());
             if line.area() > 0 {

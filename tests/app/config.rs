@@ -1,7 +1,7 @@
 //! Settings: keys, values, warnings, the default file.
 
-use hermes_tui::config::{KeyPress, Options, SETTINGS, default_file, load, nearest};
-use hermes_tui::domain::{BackendKind, Retention, Span};
+use hermes_tui::config::{KeyPress, Options, SETTINGS, Theme, default_file, load, nearest};
+use hermes_tui::domain::{Retention, Span};
 use proptest::prelude::*;
 
 #[test]
@@ -34,12 +34,25 @@ fn each_default_written_out_is_the_default() {
 
 #[test]
 fn values_are_taken_in() {
-    let text =
-        "theme = \"light\"\n[env]\nbackend = \"docker\"\nidle = 0\nretention = \"keep_running\"\nimage = \"alpine\"\n";
+    let text = "theme = \"light\"\n[env]\nidle = 0\nretention = \"keep_running\"\n";
     let options = load(text).unwrap().options;
     let spec = options.env.spec();
-    assert_eq!((spec.backend, spec.idle, spec.retention), (BackendKind::Docker, Span::ZERO, Retention::KeepRunning));
-    assert_eq!((spec.endpoint.as_str(), spec.image.as_deref()), ("docker", Some("alpine")));
+    assert_eq!((options.theme, spec.idle, spec.retention), (Theme::Light, Span::ZERO, Retention::KeepRunning));
+}
+
+#[test]
+fn a_variable_overrides_the_file() {
+    let mut loaded = load("theme = \"light\"\n[env]\nidle = 7\n").unwrap();
+    let mut set = |variable: &str, written: &str| {
+        let setting = SETTINGS.iter().find(|s| s.variable() == variable).expect("a setting");
+        loaded.override_by(setting, written);
+    };
+    set("HTUI_THEME", "mono");
+    set("HTUI_ENV_IDLE", "60");
+    set("HTUI_HISTORY_LINES", "many");
+    assert_eq!((loaded.options.theme, loaded.options.env.spec().idle), (Theme::Mono, Span::seconds(60)));
+    assert_eq!(loaded.warnings.len(), 1);
+    assert!(loaded.warnings[0].starts_with("HTUI_HISTORY_LINES is ignored: "), "{:?}", loaded.warnings);
 }
 
 #[test]

@@ -64,9 +64,10 @@ impl Profile {
 
     /// Waits until a host of this profile answers.
     pub fn wait_until_it_answers(&self) {
-        wait_for("the socket", PATIENCE, || self.socket().map(drop));
-        let status = self.run(&["status"]);
-        assert!(status.status.success(), "status: {}", text(&status));
+        // The socket of a host that was killed may lie there: only an answer counts.
+        wait_for("an answer", PATIENCE, || {
+            (self.socket().is_some() && self.run(&["status"]).status.success()).then_some(())
+        });
     }
 
     /// The socket of the profile's host.
@@ -108,6 +109,19 @@ impl Profile {
         let value: Value = serde_json::from_str(&out).unwrap_or_else(|e| panic!("{args:?} gave no JSON ({e}): {out}"));
         assert_eq!(value["schema"], 1, "{value}");
         value
+    }
+
+    /// The process of the host, as it says.
+    pub fn host_process(&self) -> Process {
+        let pid = self.json(&["status"])["pid"].as_i64().expect("a pid");
+        Process::of(i32::try_from(pid).expect("a pid")).expect("the host lives")
+    }
+
+    /// Every session that has not ended.
+    pub fn sessions(&self) -> Vec<Value> {
+        let list = self.json(&["session", "list"]);
+        let all = list["sessions"].as_array().expect("sessions");
+        all.iter().filter(|s| s["state"] == "running").cloned().collect()
     }
 
     pub fn env(&self, name: &str) -> Value {
@@ -156,12 +170,77 @@ pub fn skip(what: &str) {
     eprintln!("SKIPPED: {what}");
 }
 
+/// A process, safe against another one that gets its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Process {
+    pub pid: i32,
+    born: u64,
+}
+
+impl Process {
+    /// `None` when no such process lives; a zombie does not.
+    pub fn of(pid: i32) -> Option<Self> {
+        let (_, state, born) = stat(pid)?;
+        (state != 'Z').then_some(Self { pid, born })
+    }
+
+    pub fn lives(self) -> bool {
+        Self::of(self.pid) == Some(self)
+    }
+
+    /// This process and everything under it.
+    pub fn tree(pid: i32) -> Vec<Self> {
+        let all: Vec<(i32, i32)> = std::fs::read_dir("/proc")
+            .expect("/proc")
+            .flatten()
+            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+            .filter_map(|pid| Some((pid, stat(pid)?.0)))
+            .collect();
+        let mut found = vec![pid];
+        let mut next = 0;
+        while let Some(parent) = found.get(next).copied() {
+            found.extend(all.iter().filter(|(_, p)| *p == parent).map(|(pid, _)| *pid));
+            next += 1;
+        }
+        found.into_iter().filter_map(Self::of).collect()
+    }
+
+    pub fn signal(self, signal: nix::sys::signal::Signal) {
+        nix::sys::signal::kill(nix::unistd::Pid::from_raw(self.pid), signal).expect("the process is there");
+    }
+}
+
+/// Parent, state and time of birth.
+fn stat(pid: i32) -> Option<(i32, char, u64)> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = text.rsplit_once(") ")?.1.split(' ').collect();
+    Some((fields.get(1)?.parse().ok()?, fields.first()?.chars().next()?, fields.get(19)?.parse().ok()?))
+}
+
+pub fn wait_until_gone(what: &str, processes: &[Process]) {
+    wait_for(&format!("{what} to be gone"), PATIENCE, || (!processes.iter().any(|p| p.lives())).then_some(()));
+}
+
 /// A tmux server of the test's own that shows one program.
 pub struct Tmux {
     socket: PathBuf,
 }
 
 impl Tmux {
+    /// Shows the program, and afterwards its exit code as `ended=N`.
+    pub fn open(profile: &Profile, cols: u16, rows: u16) -> Option<Self> {
+        Self::start(profile, cols, rows, &format!("{EXE}; echo ended=$?"))
+    }
+
+    /// With a first sandbox and its shell at the prompt.
+    pub fn with_a_shell(profile: &Profile, cols: u16, rows: u16) -> Option<Self> {
+        let tmux = Self::open(profile, cols, rows)?;
+        tmux.wait("new sandbox");
+        tmux.keys(&["n"]);
+        tmux.wait("agent@env-1");
+        Some(tmux)
+    }
+
     /// `None`, with a word, where there is no tmux.
     pub fn start(profile: &Profile, cols: u16, rows: u16, command: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {
@@ -179,7 +258,7 @@ impl Tmux {
         tmux.run(&["set", "-g", "status", "off"]);
         tmux.run(&["set", "-g", "escape-time", "0"]);
         tmux.run(&["set", "-g", "remain-on-exit", "on"]);
-        tmux.wait("$");
+        tmux.wait_until("a prompt", |screen| matches!(screen.trim(), "$" | "#"));
         tmux.keys(&[command, "Enter"]);
         Some(tmux)
     }
@@ -205,6 +284,43 @@ impl Tmux {
     pub fn type_text(&self, text: &str) {
         let said = self.run(&["send-keys", "-l", text]);
         assert!(said.is_empty(), "tmux send-keys: {said}");
+    }
+
+    /// A key after the leader. They go together: nothing can come between them.
+    pub fn leader(&self, key: &str) {
+        self.keys(&["C-b", key]);
+    }
+
+    /// A line for the program in the focused pane.
+    pub fn line(&self, text: &str) {
+        if !text.is_empty() {
+            self.type_text(text);
+        }
+        self.keys(&["Enter"]);
+    }
+
+    /// Waits until nothing on the screen says `unwanted`.
+    pub fn wait_without(&self, unwanted: &str) -> String {
+        self.wait_until(&format!("{unwanted:?} to leave the screen"), |screen| !screen.contains(unwanted))
+    }
+
+    /// Closes what lies over the screen and shows `text`.
+    pub fn escape(&self, text: &str) {
+        self.keys(&["Escape"]);
+        self.wait_without(text);
+    }
+
+    /// Waits until the program has ended; gives what is on the screen then.
+    pub fn wait_for_the_end(&self, code: u8) -> String {
+        self.wait(&format!("ended={code}"))
+    }
+
+    /// Fails unless the terminal is as it was before the program ran.
+    pub fn assert_whole(&self) {
+        let modes = "#{alternate_on} #{cursor_flag} #{mouse_any_flag} #{mouse_sgr_flag} #{keypad_cursor_flag}";
+        assert_eq!(self.format(modes), "0 1 0 0 0", "alternate screen, cursor, mouse, SGR mouse, cursor keys");
+        self.line("clear; stty -a | tr ' ;' '\\n\\n' | grep -cxE 'icanon|echo|isig|icrnl|opost'");
+        self.wait_until("a cooked terminal", |screen| screen.lines().any(|line| line.trim() == "5"));
     }
 
     pub fn screen(&self) -> String {

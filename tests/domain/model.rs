@@ -151,10 +151,10 @@ impl World {
     pub(super) fn answered(&mut self, to: ReplyTo, answer: &Answer) {
         self.asked.remove(&to);
         let order = self.orders.remove(&to);
-        if let (Some(env), Answer::Done | Answer::Environment(_)) = (order, answer) {
-            if !self.orders.values().any(|other| *other == env) {
-                self.ordered.remove(&env);
-            }
+        if let (Some(env), Answer::Done | Answer::Environment(_)) = (order, answer)
+            && !self.orders.values().any(|other| *other == env)
+        {
+            self.ordered.remove(&env);
         }
         if let Answer::Turn { conversation, .. } = answer {
             self.renew(Some(&conversation.clone()));

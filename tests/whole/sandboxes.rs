@@ -17,7 +17,8 @@ async fn an_endpoint_that_is_down_freezes_its_environments_until_it_is_back() {
     let env = world.new_env(persistent(300)).await;
     world.backend.go_down("nobody listens on the socket");
     world.until("the endpoint to be down", |state| (!state.down.is_empty()).then_some(())).await;
-    world.see("nobody listens on the socket").await;
+    let shown = world.see("nobody listens on the socket").await;
+    assert!(!shown.contains("next reap"), "what is frozen is not announced:\n{shown}");
     world.pass(Span::hours(2)).await;
     let now = world.clock.now();
     assert_eq!(world.state().await.verdict(now, &env).map(|v| v.kind), Some(VerdictKind::Frozen));

@@ -80,6 +80,9 @@ impl Model {
         }
         if let Some(level) = loud(notice.kind) {
             self.say(now, level, notice.text.clone(), None);
+            if let (K::EnvWarned, Some(toast)) = (notice.kind, self.toasts.last_mut()) {
+                toast.warns_of.clone_from(&notice.env);
+            }
         }
     }
 

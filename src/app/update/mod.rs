@@ -86,6 +86,18 @@ impl Model {
         self.follow_tabs();
         self.fit(now, cmds);
         self.clear_marks();
+        self.drop_old_warnings();
+    }
+
+    /// A warning of something that no longer comes would be wrong.
+    fn drop_old_warnings(&mut self) {
+        let before = self.toasts.len();
+        let environments = &self.state.environments;
+        self.toasts
+            .retain(|toast| toast.warns_of.as_ref().is_none_or(|env| environments.get(env).is_some_and(|e| e.warned)));
+        if self.toasts.len() != before {
+            self.touch();
+        }
     }
 
     /// The size of this client counts from now on.

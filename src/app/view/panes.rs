@@ -90,7 +90,8 @@ fn session_pane<'a>(
                 Some((k.at.col, u16::try_from(row).ok()?))
             }),
         },
-        (_, SessionState::Ended { why, .. }) => PaneContent::Waiting(why.clone()),
+        // Nothing is awaited any more: the banner says why.
+        (_, SessionState::Ended { .. }) => PaneContent::Waiting(String::new()),
         (_, _) => PaneContent::Waiting(waiting(model, env)),
     };
     Pane {
