@@ -213,6 +213,13 @@ impl FakeBackend {
         id
     }
 
+    /// Somebody else changes what a sandbox is, unseen.
+    pub fn alter(&self, sandbox: &SandboxId, change: impl FnOnce(&mut FoundSandbox)) {
+        if let Some(one) = self.state().sandboxes.get_mut(sandbox) {
+            change(&mut one.found);
+        }
+    }
+
     /// What the next looks find; `None` computes it from sessions and calls again.
     pub fn set_evidence(&self, sandbox: &SandboxId, evidence: Option<Evidence>) {
         if let Some(one) = self.state().sandboxes.get_mut(sandbox) {

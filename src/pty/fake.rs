@@ -33,6 +33,9 @@ struct State {
     ended: bool,
     closed: bool,
     reader: Option<Waker>,
+    /// What is typed is not taken.
+    deaf: bool,
+    writer: Option<Waker>,
 }
 
 /// The program's side of a fake PTY. Clones are the same one.
@@ -64,10 +67,12 @@ impl FakePty {
     }
 
     fn wake(&self) {
-        let waker = self.lock().reader.take();
-        if let Some(waker) = waker {
-            waker.wake();
-        }
+        let wakers = {
+            let mut state = self.lock();
+            let writer = if state.deaf && !state.ended { None } else { state.writer.take() };
+            [state.reader.take(), writer]
+        };
+        wakers.into_iter().flatten().for_each(Waker::wake);
         self.changed.notify_waiters();
     }
 
@@ -100,6 +105,18 @@ impl FakePty {
             first
         });
         self.wake();
+    }
+
+    /// The program stops to read what is typed, or reads on.
+    pub fn set_deaf(&self, deaf: bool) {
+        self.lock().deaf = deaf;
+        self.wake();
+    }
+
+    /// Bytes that were printed and not taken yet.
+    #[must_use]
+    pub fn unread(&self) -> usize {
+        self.lock().output.len()
     }
 
     /// Everything that was typed so far.
@@ -169,12 +186,16 @@ impl AsyncRead for End {
 }
 
 impl AsyncWrite for End {
-    fn poll_write(self: Pin<&mut Self>, _: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+    fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let echo = {
             let mut state = self.0.lock();
             if state.ended {
                 // What Linux says to a terminal whose programs are gone.
                 return Poll::Ready(Err(io::Error::from_raw_os_error(libc::EIO)));
+            }
+            if state.deaf {
+                state.writer = Some(cx.waker().clone());
+                return Poll::Pending;
             }
             state.written.extend_from_slice(bytes);
             state.behaviour == Behaviour::Echo

@@ -1,14 +1,17 @@
 //! Commands that run in a sandbox without a PTY: their streams go to whoever began them and to the feed.
 
+use super::effects::LOOK;
 use super::inbound::{Inbound, Inbox};
 use crate::app::{Msg, Stream};
 use crate::backend::{Backend, ExecLink, ExecSpec};
-use crate::domain::{CallId, CallSource, ConversationId, EnvId, Event, Refusal, Request, SandboxId, State};
+use crate::domain::{CallId, CallSource, ConversationId, EnvId, Refusal, Request, SandboxId, State};
+use futures_util::FutureExt;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 /// Where commands run when nothing else is said.
@@ -17,8 +20,16 @@ pub const WORKSPACE: &str = "/workspace";
 pub const TIMED_OUT: i32 = 124;
 /// Exit code when it could not be run by our failure.
 pub const OUR_FAILURE: i32 = 125;
-/// A child in the background may hold the streams for ever after the command ended: this much silence is the end.
+/// What a command that was told to end ends with (128 + TERM, as a shell says).
+const TERMINATED: i32 = 143;
+/// What one that did not end when it was told is said to have ended with (128 + KILL).
+const KILLED: i32 = 137;
+/// A child in the background may hold the streams for ever after the command ended: this much silence is the end,
 const SILENCE: Duration = Duration::from_millis(250);
+/// and so is this much output: no pipe holds that much, a child that prints on does.
+const LAST_BYTES: usize = 16 * 1024 * 1024;
+/// How long a command that was told to end is waited for; a backend sends KILL before.
+const KILL: Duration = Duration::from_secs(15);
 
 /// What to run.
 #[derive(Clone, Debug, PartialEq)]
@@ -93,6 +104,8 @@ pub enum ExecEvent {
 #[derive(Default)]
 pub struct Calls {
     waiting: BTreeMap<CallId, ExecRequest>,
+    /// Told when the core says that they are over.
+    running: BTreeMap<CallId, CancellationToken>,
     directories: BTreeMap<ConversationId, String>,
 }
 
@@ -113,9 +126,12 @@ impl Calls {
         begin
     }
 
-    /// The sandbox is ready: hands the command out.
-    pub fn take(&mut self, call: &CallId) -> Option<ExecRequest> {
-        self.waiting.remove(call)
+    /// The sandbox is ready: hands the command out, and what says that the core counts it as over.
+    pub fn start(&mut self, call: &CallId) -> Option<(ExecRequest, CancellationToken)> {
+        let request = self.waiting.remove(call)?;
+        let over = CancellationToken::new();
+        self.running.insert(call.clone(), over.clone());
+        Some((request, over))
     }
 
     /// The core will not have it.
@@ -130,6 +146,9 @@ impl Calls {
         let conversation = state.calls.get(call).and_then(|c| c.conversation.clone());
         if let (Some(conversation), Some(cwd)) = (conversation, cwd) {
             self.directories.insert(conversation, cwd.to_owned());
+        }
+        if let Some(over) = self.running.remove(call) {
+            over.cancel();
         }
         // The core ended it before it ran: whoever waits must learn it.
         if let Some(request) = self.waiting.remove(call) {
@@ -176,34 +195,140 @@ fn argv(request: &ExecRequest) -> Vec<String> {
     }
 }
 
-/// Runs a command to its end and reports it to the core.
-pub async fn run(
-    backend: Arc<dyn Backend>,
-    sandbox: SandboxId,
-    request: ExecRequest,
-    env: Vec<(String, String)>,
-    inbox: Inbox,
-) {
-    let busy = inbox.outstanding();
+/// Where a command runs.
+pub struct Place {
+    /// The backend.
+    pub backend: Arc<dyn Backend>,
+    /// The sandbox.
+    pub sandbox: SandboxId,
+    /// Variables beside those of the sandbox.
+    pub variables: Vec<(String, String)>,
+    /// Where its output and its end are told.
+    pub inbox: Inbox,
+}
+
+/// Why a command is ended by us: its exit code and a sentence. Without a code, its own counts.
+#[derive(Debug)]
+struct GivenUp {
+    code: Option<i32>,
+    note: &'static str,
+}
+
+/// What can end a command beside itself.
+struct Limits {
+    kill: CancellationToken,
+    over: CancellationToken,
+    events: mpsc::Sender<ExecEvent>,
+    until: Option<Instant>,
+}
+
+impl Limits {
+    /// Resolves when the command is to be ended, and says why.
+    async fn reached(&self) -> GivenUp {
+        let limit = async {
+            match self.until {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            biased;
+            () = self.over.cancelled() => SANDBOX_OVER,
+            () = self.kill.cancelled() => GivenUp { code: None, note: "it was ended before it ran" },
+            () = self.events.closed() => {
+                GivenUp { code: Some(OUR_FAILURE), note: "whoever ran it went away" }
+            }
+            () = limit => GivenUp { code: Some(TIMED_OUT), note: "it ran longer than it may and was ended" },
+        }
+    }
+}
+
+const SANDBOX_OVER: GivenUp = GivenUp { code: Some(OUR_FAILURE), note: "its sandbox ended" };
+
+/// Runs a command to its end and reports it to the core. `over` says that the core counts it as ended.
+pub async fn run(place: Place, request: ExecRequest, over: CancellationToken) {
+    let busy = place.inbox.outstanding();
     let call = request.call.clone();
-    let shell = matches!(request.program, Program::Shell(_)).then(|| state_file(request.conversation.as_ref()));
     let events = request.events.clone();
-    let spec = ExecSpec { call: call.clone(), argv: argv(&request), env: env.clone(), cwd: request.cwd.clone() };
-    let (code, note) = match backend.exec(sandbox.clone(), spec).await {
-        Ok(link) => follow(link, request, &inbox).await,
-        Err(e) => (OUR_FAILURE, Some(if e.hint.is_empty() { e.message } else { format!("{}; {}", e.message, e.hint) })),
+    let timeout = request.timeout;
+    let limits = Limits {
+        kill: request.kill.clone(),
+        over,
+        events: events.clone(),
+        until: timeout.and_then(|limit| Instant::now().checked_add(limit)),
     };
-    let cwd = match shell {
-        Some(state) => directory_after(backend, sandbox, &call, &state, env).await,
-        None => None,
+    let (code, note, cwd) = match start(&place, &request, &limits).await {
+        Ok(link) => {
+            let shell = matches!(request.program, Program::Shell(_)).then(|| state_file(request.conversation.as_ref()));
+            let (code, note) = follow(link, request, &limits, &place.inbox).await;
+            let ours = note.is_some() || limits.over.is_cancelled();
+            let cwd = match shell.filter(|_| !ours) {
+                Some(state) => directory_after(&place, &call, &state).await,
+                None => None,
+            };
+            (code, note, cwd)
+        }
+        Err((code, note)) => (code, Some(note), None),
     };
-    inbox.event(Event::CallEnded { call, exit_code: code, cwd }).await;
-    let _ = events.send(ExecEvent::Ended { code, note }).await;
+    let note = match timeout {
+        Some(limit) if code == TIMED_OUT && note.is_some() => {
+            Some(format!("it ran longer than {} s and was ended", limit.as_secs_f64()))
+        }
+        _ => note,
+    };
+    let (known, taken_in) = oneshot::channel();
+    place.inbox.output(Inbound::CallOver { call, exit_code: code, cwd, known }).await;
+    let ended = match taken_in.await {
+        Ok(Some(written)) if written != code => {
+            ExecEvent::Ended { code: written, note: Some(SANDBOX_OVER.note.to_owned()) }
+        }
+        _ => ExecEvent::Ended { code, note },
+    };
+    let _ = events.send(ended).await;
     drop(busy);
 }
 
-async fn follow(mut link: ExecLink, request: ExecRequest, inbox: &Inbox) -> (i32, Option<String>) {
-    let ExecRequest { call, timeout, stdin, events, kill, .. } = request;
+/// Has the backend start it, unless it is given up before. One that starts too late is ended.
+async fn start(place: &Place, request: &ExecRequest, limits: &Limits) -> Result<ExecLink, (i32, String)> {
+    let given_up = |why: GivenUp| Err((why.code.unwrap_or(TERMINATED), why.note.to_owned()));
+    if let Some(why) = limits.reached().now_or_never() {
+        return given_up(why);
+    }
+    let spec = ExecSpec {
+        call: request.call.clone(),
+        argv: argv(request),
+        env: place.variables.clone(),
+        cwd: request.cwd.clone(),
+    };
+    let (backend, sandbox) = (place.backend.clone(), place.sandbox.clone());
+    let mut starting = tokio::spawn(async move { backend.exec(sandbox, spec).await });
+    tokio::select! {
+        started = &mut starting => match started {
+            Ok(Ok(link)) => Ok(link),
+            Ok(Err(e)) if e.hint.is_empty() => Err((OUR_FAILURE, e.message)),
+            Ok(Err(e)) => Err((OUR_FAILURE, format!("{}; {}", e.message, e.hint))),
+            Err(e) => Err((OUR_FAILURE, format!("starting it failed: {e}"))),
+        },
+        why = async {
+            tokio::select! {
+                why = limits.reached() => why,
+                () = tokio::time::sleep(LOOK) => {
+                    GivenUp { code: Some(OUR_FAILURE), note: "its backend did not start it in time; try again" }
+                }
+            }
+        } => {
+            tokio::spawn(async move {
+                if let Ok(Ok(link)) = starting.await {
+                    (link.kill)().await;
+                }
+            });
+            given_up(why)
+        }
+    }
+}
+
+async fn follow(mut link: ExecLink, request: ExecRequest, limits: &Limits, inbox: &Inbox) -> (i32, Option<String>) {
+    let ExecRequest { call, stdin, events, .. } = request;
     let _ = events.send(ExecEvent::Started).await;
     let input = tokio::spawn(feed_input(link.stdin, stdin));
     let ended = CancellationToken::new();
@@ -211,33 +336,28 @@ async fn follow(mut link: ExecLink, request: ExecRequest, inbox: &Inbox) -> (i32
     let err = forward(&mut link.stderr, Stream::Err, &call, &events, inbox, &ended);
     let streams = async { tokio::join!(out, err) };
     tokio::pin!(streams);
-    let limit = async {
-        match timeout {
-            Some(limit) => tokio::time::sleep(limit).await,
-            None => std::future::pending().await,
-        }
-    };
-    tokio::pin!(limit);
+    let reached = limits.reached();
+    tokio::pin!(reached);
     let mut streams_done = false;
-    let mut killed = false;
-    let mut why = None;
+    let mut why: Option<GivenUp> = None;
+    let mut patience = None;
     let code = loop {
+        let unending = async {
+            match patience {
+                Some(until) => tokio::time::sleep_until(until).await,
+                None => std::future::pending().await,
+            }
+        };
         tokio::select! {
             code = &mut link.exit => break code,
             _ = &mut streams, if !streams_done => streams_done = true,
-            () = kill.cancelled(), if !killed => {
-                killed = true;
-                (link.kill)().await;
+            reason = &mut reached, if why.is_none() => {
+                why = Some(reason);
+                patience = Some(Instant::now() + KILL);
+                // Beside this loop: what it prints while it ends is still read.
+                tokio::spawn((link.kill)());
             }
-            () = events.closed(), if why.is_none() => {
-                why = Some((OUR_FAILURE, "whoever ran it went away".to_owned()));
-                (link.kill)().await;
-            }
-            () = &mut limit, if why.is_none() => {
-                let seconds = timeout.unwrap_or_default().as_secs_f64();
-                why = Some((TIMED_OUT, format!("it ran longer than {seconds} s and was ended")));
-                (link.kill)().await;
-            }
+            () = unending => break KILLED,
         }
     };
     ended.cancel();
@@ -246,8 +366,8 @@ async fn follow(mut link: ExecLink, request: ExecRequest, inbox: &Inbox) -> (i32
     }
     input.abort();
     match why {
-        Some((code, note)) => (code, Some(note)),
-        None => (code, None),
+        Some(GivenUp { code: Some(code), note }) => (code, Some(note.to_owned())),
+        Some(GivenUp { code: None, .. }) | None => (code, None),
     }
 }
 
@@ -269,6 +389,7 @@ async fn forward(
     ended: &CancellationToken,
 ) {
     let mut buffer = vec![0; 32 * 1024];
+    let mut left = LAST_BYTES;
     loop {
         let silence = async {
             ended.cancelled().await;
@@ -278,7 +399,10 @@ async fn forward(
             read = from.read(&mut buffer) => read.unwrap_or(0),
             () = silence => 0,
         };
-        if n == 0 {
+        if ended.is_cancelled() {
+            left = left.saturating_sub(n);
+        }
+        if n == 0 || left == 0 {
             return;
         }
         let bytes = buffer[..n].to_vec();
@@ -288,24 +412,17 @@ async fn forward(
     }
 }
 
-async fn directory_after(
-    backend: Arc<dyn Backend>,
-    sandbox: SandboxId,
-    call: &CallId,
-    state: &str,
-    env: Vec<(String, String)>,
-) -> Option<String> {
+async fn directory_after(place: &Place, call: &CallId, state: &str) -> Option<String> {
     let argv = vec!["/bin/cat".to_owned(), format!("{state}.cwd")];
-    let spec = ExecSpec { call: call.clone(), argv, env, cwd: Some("/".to_owned()) };
-    let mut link = backend.exec(sandbox, spec).await.ok()?;
-    drop(link.stdin);
-    let mut text = String::new();
+    let spec = ExecSpec { call: call.clone(), argv, env: place.variables.clone(), cwd: Some("/".to_owned()) };
     let read = async {
+        let mut link = place.backend.exec(place.sandbox.clone(), spec).await.ok()?;
+        drop(link.stdin);
+        let mut text = String::new();
         let _ = (&mut link.stdout).take(4096).read_to_string(&mut text).await;
-        link.exit.await
+        (link.exit.await == 0 && text.starts_with('/')).then(|| text.trim_end_matches('\n').to_owned())
     };
-    let code = tokio::time::timeout(Duration::from_secs(2), read).await.ok()?;
-    (code == 0 && text.starts_with('/')).then(|| text.trim_end_matches('\n').to_owned())
+    tokio::time::timeout(Duration::from_secs(2), read).await.ok().flatten()
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ impl Clock {
     pub fn take_jump(&self) -> Span {
         match self {
             Self::System(clock) => clock.take_jump(),
-            Self::Manual(_) => Span::ZERO,
+            Self::Manual(clock) => clock.take_jump(),
         }
     }
 
@@ -121,6 +121,7 @@ pub struct ManualClock {
 
 struct Manual {
     now: Mutex<Moment>,
+    jumped: Mutex<Span>,
     turned: Notify,
 }
 
@@ -128,7 +129,7 @@ impl ManualClock {
     /// A clock that shows `now`.
     #[must_use]
     pub fn new(now: Moment) -> Self {
-        Self { inner: Arc::new(Manual { now: Mutex::new(now), turned: Notify::new() }) }
+        Self { inner: Arc::new(Manual { now: Mutex::new(now), jumped: Mutex::default(), turned: Notify::new() }) }
     }
 
     /// What it shows.
@@ -143,6 +144,16 @@ impl ManualClock {
         *now = *now + by;
         drop(now);
         self.inner.turned.notify_waiters();
+    }
+
+    /// Turns it forward as the sleep of a machine does.
+    pub fn jump(&self, by: Span) {
+        *self.inner.jumped.lock().unwrap_or_else(PoisonError::into_inner) = by;
+        self.advance(by);
+    }
+
+    fn take_jump(&self) -> Span {
+        std::mem::take(&mut *self.inner.jumped.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     async fn sleep_until(&self, at: Moment) {

@@ -14,8 +14,8 @@ use std::time::Duration;
 const PROVISION: Duration = Duration::from_secs(600);
 /// A stop waits for its grace period; a removal for the stop.
 const TEARDOWN: Duration = Duration::from_secs(60);
-/// A look, or opening a PTY.
-const LOOK: Duration = Duration::from_secs(20);
+/// A look, opening a PTY, or starting a command.
+pub(super) const LOOK: Duration = Duration::from_secs(20);
 
 /// A PTY that was opened, on its way to the loop.
 pub struct OpenedSession {
@@ -124,9 +124,8 @@ impl Performer {
         let inbox = self.inbox.clone();
         let env = what.env;
         let progress = Box::new(move |text: String| {
-            // Progress is for people: one line lost while the loop is busy is no loss.
-            let (inbox, env) = (inbox.clone(), env.clone());
-            tokio::spawn(async move { inbox.send(Inbound::Msg(Msg::Progress { env, text })).await });
+            // For people: one line lost while the loop is busy is no loss, one that comes after the end would stay.
+            inbox.offer(Inbound::Msg(Msg::Progress { env: env.clone(), text }));
         });
         let work = async {
             match what.existing {

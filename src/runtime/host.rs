@@ -14,7 +14,8 @@ use super::sessions::Sessions;
 use crate::app::{self, ClientId, Cmd, Model, Msg};
 use crate::backend::AttachSpec;
 use crate::domain::{
-    Answer, Effect, Event, Moment, Notice, NoticeKind, Record, Refusal, RefusalKind, ReplyTo, Request, SessionId, Span,
+    Answer, Effect, Event, Moment, Notice, NoticeKind, Record, Refusal, RefusalKind, ReplyTo, Request, SessionId,
+    SessionState, Span,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -57,9 +58,9 @@ pub struct Host {
     clients: BTreeMap<ClientId, ClientScreen>,
     replies: BTreeMap<ReplyTo, Waiting>,
     last_reply: u64,
-    close_when_open: BTreeSet<SessionId>,
     unsaved: BTreeSet<Record>,
     settle: Vec<oneshot::Sender<Settled>>,
+    wakes: u64,
     /// When the model asked to be woken. Kept, because asked again at that moment it names the next one.
     timer: Option<Moment>,
     ending: Option<Moment>,
@@ -92,9 +93,9 @@ impl Host {
             clients: BTreeMap::new(),
             replies: BTreeMap::new(),
             last_reply: 0,
-            close_when_open: BTreeSet::new(),
             unsaved: BTreeSet::new(),
             settle: Vec::new(),
+            wakes: 0,
             timer: None,
             ending: None,
             exit: false,
@@ -129,12 +130,19 @@ impl Host {
             let frame = self.clients.values().filter_map(|c| c.next_frame(FRAME)).min();
             self.timer = [self.timer, self.model.next_timer(now)].into_iter().flatten().min();
             let wake = [self.model.state.next_deadline(), self.timer, self.ending].into_iter().flatten().min();
-            tokio::select! {
+            let inbound = tokio::select! {
                 biased;
-                Some(inbound) = self.outbox.first.recv() => self.take(inbound),
-                () = self.clock.sleep_until(frame) => {}
-                () = self.clock.sleep_until(wake) => {}
-                Some(inbound) = self.outbox.output.recv() => self.take(inbound),
+                inbound = self.outbox.first.recv() => inbound,
+                () = self.clock.sleep_until(frame) => None,
+                () = self.clock.sleep_until(wake) => None,
+                inbound = self.outbox.output.recv() => inbound,
+                () = self.inbox.none_in_flight(), if !self.settle.is_empty() => None,
+            };
+            self.wakes += 1;
+            // Before anything is judged by the new time.
+            self.look_at_clock();
+            if let Some(inbound) = inbound {
+                self.take(inbound);
             }
             self.take_what_is_there();
             self.on_time();
@@ -143,6 +151,13 @@ impl Host {
         self.sessions.close_all();
         self.journal.close();
         self.report
+    }
+
+    fn look_at_clock(&mut self) {
+        let jump = self.clock.take_jump();
+        if jump > Span::ZERO {
+            self.update(Msg::Domain(Event::ClockJumped { by: jump }));
+        }
     }
 
     fn take_what_is_there(&mut self) {
@@ -155,10 +170,6 @@ impl Host {
 
     /// What follows every step: the journal, the screens, those who wait for quiet.
     fn finish_step(&mut self) {
-        let jump = self.clock.take_jump();
-        if jump > Span::ZERO {
-            self.update(Msg::Domain(Event::ClockJumped { by: jump }));
-        }
         if !self.unsaved.is_empty() {
             self.journal.save(&self.model.state, &self.unsaved, self.clock.now());
             self.unsaved.clear();
@@ -175,7 +186,7 @@ impl Host {
             && self.outbox.output.is_empty()
         {
             for waiting in self.settle.drain(..) {
-                let _ = waiting.send(Settled { state: self.model.state.clone() });
+                let _ = waiting.send(Settled { state: self.model.state.clone(), wakes: self.wakes });
             }
         }
     }
@@ -227,9 +238,20 @@ impl Host {
                 let opened = *opened;
                 let session = opened.session.clone();
                 self.sessions.add(session.clone(), opened.generation, opened.size, opened.link, &self.inbox);
-                if self.close_when_open.remove(&session) {
+                let awaited = self.model.state.sessions.get(&session);
+                if awaited.is_none_or(|s| matches!(s.state, SessionState::Ended { .. })) {
+                    // It was closed, or its sandbox ended, while it was being opened.
                     self.sessions.close(&session);
                 }
+            }
+            Inbound::SessionOver { session, serial, exit_code } => {
+                if self.sessions.remove(&session, serial) {
+                    self.update(Msg::Domain(Event::SessionEnded { session, exit_code }));
+                }
+            }
+            Inbound::CallOver { call, exit_code, cwd, known } => {
+                self.update(Msg::Domain(Event::CallEnded { call: call.clone(), exit_code, cwd }));
+                let _ = known.send(self.model.state.calls.get(&call).and_then(|call| call.exit_code));
             }
             Inbound::Drained(client) => {
                 if let Some(screen) = self.clients.get_mut(&client) {
@@ -266,7 +288,7 @@ impl Host {
         let Some(found) = self.model.state.sessions.get(&session) else {
             return Err(Refusal::new(RefusalKind::NotFound, format!("there is no session {session}"), hint));
         };
-        if !matches!(found.state, crate::domain::SessionState::Running) {
+        if !matches!(found.state, SessionState::Running) {
             let text = format!("session {session} does not run, so that nothing can be typed into it");
             return Err(Refusal::new(RefusalKind::Failed, text, hint));
         }
@@ -279,12 +301,8 @@ impl Host {
         if let Msg::CallOutput { call, stream, bytes } = &msg {
             self.journal.output(call, *stream, bytes);
         }
-        if let Msg::Domain(event) = &msg {
-            match event {
-                Event::SessionEnded { session, .. } => self.sessions.remove(session),
-                Event::CallEnded { call, cwd, .. } => self.calls.ended(call, cwd.as_deref(), &self.model.state),
-                _ => {}
-            }
+        if let Msg::Domain(Event::CallEnded { call, cwd, .. }) = &msg {
+            self.calls.ended(call, cwd.as_deref(), &self.model.state);
         }
         let now = self.clock.now();
         for cmd in app::update(&mut self.model, now, msg) {
@@ -343,11 +361,8 @@ impl Host {
                 let spec = AttachSpec { session, program, env: variables, cwd: None, size };
                 self.performer.open_session(endpoint, sandbox, generation, spec);
             }
-            Effect::CloseSession(session) => {
-                if !self.sessions.close(&session) {
-                    self.close_when_open.insert(session);
-                }
-            }
+            // One that is still being opened is closed once it is open.
+            Effect::CloseSession(session) => self.sessions.close(&session),
             Effect::RunCall { call, env, sandbox } => self.run_call(&call, &env, sandbox),
             Effect::Reply { to, answer } => self.reply(to, answer),
             Effect::Announce(notice) => self.announce(notice),
@@ -368,16 +383,19 @@ impl Host {
         env: &crate::domain::EnvId,
         sandbox: crate::domain::SandboxId,
     ) {
-        let Some(request) = self.calls.take(call) else { return };
+        let Some((request, over)) = self.calls.start(call) else { return };
         let name = self.model.state.environments.get(env).map_or("", |e| e.name.as_str()).to_owned();
         let backend = self.endpoint(env).map(|endpoint| self.performer.backend(&endpoint));
         match backend {
             Some(Ok(backend)) => {
                 let variables = vec![("LANG".to_owned(), "C.UTF-8".to_owned()), ("HTUI_ENVIRONMENT".to_owned(), name)];
-                tokio::spawn(calls::run(backend, sandbox, request, variables, self.inbox.clone()));
+                let place = calls::Place { backend, sandbox, variables, inbox: self.inbox.clone() };
+                tokio::spawn(calls::run(place, request, over));
             }
             Some(Err(_)) | None => {
                 let exit_code = calls::OUR_FAILURE;
+                let note = Some(format!("its endpoint is not known to this host: {env}"));
+                let _ = request.events.try_send(calls::ExecEvent::Ended { code: exit_code, note });
                 self.update(Msg::Domain(Event::CallEnded { call: call.clone(), exit_code, cwd: None }));
             }
         }
@@ -402,6 +420,10 @@ impl Host {
     fn announce(&mut self, notice: Notice) {
         if let (NoticeKind::CallEnded, Some(call)) = (notice.kind, &notice.call) {
             self.calls.ended(call, None, &self.model.state);
+        }
+        if let (NoticeKind::SessionEnded, Some(session)) = (notice.kind, &notice.session) {
+            // Ended with its sandbox: its PTY may not have noticed.
+            self.sessions.close(session);
         }
         tracing::info!(
             env = notice.env.as_ref().map(crate::domain::EnvId::as_str),

@@ -6,11 +6,11 @@
 use super::calls::ExecRequest;
 use super::event_log::Subscriber;
 use crate::app::{ClientId, Model, Msg};
-use crate::domain::{Answer, Event, Moment, Refusal, Request, SessionId};
+use crate::domain::{Answer, CallId, Event, Moment, Refusal, Request, SessionId};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 
 /// One thing that reaches the loop.
 pub enum Inbound {
@@ -28,6 +28,27 @@ pub enum Inbound {
     Subscribe(Subscriber),
     /// A PTY was opened.
     Opened(Box<super::effects::OpenedSession>),
+    /// A PTY's program ended. Comes behind its last output, on the same queue.
+    SessionOver {
+        /// Whose.
+        session: SessionId,
+        /// Which PTY of that session: an id is used again after the sandbox was made again.
+        serial: u64,
+        /// Its exit code.
+        exit_code: Option<i32>,
+    },
+    /// A command ended. Comes behind its last output, on the same queue.
+    CallOver {
+        /// Which.
+        call: CallId,
+        /// Its exit code.
+        exit_code: i32,
+        /// Where its shell stands, if it has one.
+        cwd: Option<String>,
+        /// The exit code that the core wrote down; it may have counted it as over before. Whoever ran it is told only
+        /// then: what it asks next must not come before.
+        known: oneshot::Sender<Option<i32>>,
+    },
     /// A client's terminal took the last frame.
     Drained(ClientId),
     /// A client's terminal is gone.
@@ -43,6 +64,8 @@ pub enum Inbound {
 pub struct Settled {
     /// The whole state.
     pub state: crate::domain::State,
+    /// How often the loop has woken so far.
+    pub wakes: u64,
 }
 
 /// A look at the model between two events.
@@ -60,7 +83,7 @@ const TROUBLES: usize = 20;
 pub struct Inbox {
     first: mpsc::Sender<Inbound>,
     output: mpsc::Sender<Inbound>,
-    outstanding: Arc<AtomicUsize>,
+    outstanding: Arc<InFlight>,
     troubles: Arc<Mutex<VecDeque<String>>>,
 }
 
@@ -72,12 +95,21 @@ pub struct Outbox {
     pub output: mpsc::Receiver<Inbound>,
 }
 
+/// How much is in flight, and the end of it.
+#[derive(Default)]
+struct InFlight {
+    count: AtomicUsize,
+    none: Notify,
+}
+
 /// While it lives, something is in flight.
-pub struct Outstanding(Arc<AtomicUsize>);
+pub struct Outstanding(Arc<InFlight>);
 
 impl Drop for Outstanding {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::SeqCst);
+        if self.0.count.fetch_sub(1, Ordering::SeqCst) == 1 {
+            self.0.none.notify_one();
+        }
     }
 }
 
@@ -104,6 +136,11 @@ impl Inbox {
     /// Hands in output of a program, waiting while too much is there already.
     pub async fn output(&self, inbound: Inbound) {
         let _ = self.output.send(inbound).await;
+    }
+
+    /// Hands in something that may be lost while the loop is busy. Keeps its place before what is handed in later.
+    pub fn offer(&self, inbound: Inbound) {
+        let _ = self.first.try_send(inbound);
     }
 
     /// Hands in something from a place that cannot wait, such as a thread of its own.
@@ -142,13 +179,18 @@ impl Inbox {
     /// Counts something as in flight until the guard is dropped.
     #[must_use]
     pub fn outstanding(&self) -> Outstanding {
-        self.outstanding.fetch_add(1, Ordering::SeqCst);
+        self.outstanding.count.fetch_add(1, Ordering::SeqCst);
         Outstanding(Arc::clone(&self.outstanding))
     }
 
     /// How much is in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
-        self.outstanding.load(Ordering::SeqCst)
+        self.outstanding.count.load(Ordering::SeqCst)
+    }
+
+    /// Resolves when nothing is in flight any more; also once for an earlier such moment.
+    pub async fn none_in_flight(&self) {
+        self.outstanding.none.notified().await;
     }
 }

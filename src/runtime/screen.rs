@@ -31,6 +31,10 @@ pub struct ClientScreen {
     under_way: bool,
     last: Moment,
     cursor: Option<(CursorShape, bool)>,
+    /// For the clipboard with the next frame: only the last counts, and a terminal that is stuck costs no memory.
+    clipboard: Option<String>,
+    /// Ring with the next frame.
+    bell: bool,
 }
 
 impl ClientScreen {
@@ -52,6 +56,8 @@ impl ClientScreen {
             under_way: false,
             last: Moment(0),
             cursor: None,
+            clipboard: None,
+            bell: false,
         })
     }
 
@@ -102,6 +108,12 @@ impl ClientScreen {
         }
         self.dirty = false;
         self.last = now;
+        if let Some(text) = self.clipboard.take() {
+            let _ = write!(self.buffer, "\x1b]52;c;{text}\x07");
+        }
+        if std::mem::take(&mut self.bell) {
+            let _ = self.buffer.write_all(b"\x07");
+        }
         let style = &self.style;
         let before = self.buffer.take();
         if let Err(e) = self.terminal.draw(|frame| ui::draw(frame, vm, style)) {
@@ -143,14 +155,14 @@ impl ClientScreen {
     /// Puts text on the clipboard of the client's machine (OSC 52, which works over ssh).
     pub fn clipboard(&mut self, text: &str) {
         if text.len() <= CLIPBOARD_BYTES {
-            let _ = write!(self.buffer, "\x1b]52;c;{}\x07", BASE64.encode(text));
+            self.clipboard = Some(BASE64.encode(text));
             self.dirty = true;
         }
     }
 
     /// Rings.
     pub fn bell(&mut self) {
-        let _ = self.buffer.write_all(b"\x07");
+        self.bell = true;
         self.dirty = true;
     }
 

@@ -21,14 +21,18 @@ const WRITE_BYTES: usize = 32 * 1024 * 1024;
 
 /// How long the last output is waited for after a program's end.
 const LAST_OUTPUT: Duration = Duration::from_secs(1);
+/// How long the processes of a program that has ended are waited for. HUP, a grace and KILL take less.
+const LAST_CLOSE: Duration = Duration::from_secs(10);
 
 /// The open sessions.
 #[derive(Default)]
 pub struct Sessions {
     open: BTreeMap<SessionId, Open>,
+    last_serial: u64,
 }
 
 struct Open {
+    serial: u64,
     write: mpsc::UnboundedSender<Vec<u8>>,
     waiting: Arc<AtomicUsize>,
     resize: watch::Sender<Size>,
@@ -38,6 +42,8 @@ struct Open {
 impl Sessions {
     /// Takes over a fresh PTY: tells that it is open, then forwards its output and its end.
     pub fn add(&mut self, session: SessionId, generation: Generation, size: Size, link: PtyLink, inbox: &Inbox) {
+        self.last_serial += 1;
+        let serial = self.last_serial;
         let PtyLink { reader, writer, control, exit } = link;
         let (write, writes) = mpsc::unbounded_channel();
         let (resize, sizes) = watch::channel(size);
@@ -60,7 +66,7 @@ impl Sessions {
                 tokio::select! {
                     () = &mut read => exit.await,
                     code = &mut exit => {
-                        let _ = control.close().await;
+                        let _ = tokio::time::timeout(LAST_CLOSE, control.close()).await;
                         // What escaped with setsid may hold the terminal still; it is the environment's now.
                         let _ = tokio::time::timeout(LAST_OUTPUT, &mut read).await;
                         code
@@ -75,9 +81,12 @@ impl Sessions {
                 std::future::pending::<()>().await;
             };
             let exit_code = tokio::select! { code = end => code, () = close => None };
-            inbox.event(Event::SessionEnded { session: id, exit_code }).await;
+            inbox.output(Inbound::SessionOver { session: id, serial, exit_code }).await;
         });
-        self.open.insert(session, Open { write, waiting, resize, close });
+        // The PTY of an earlier sandbox is of no use to anybody.
+        if let Some(old) = self.open.insert(session, Open { serial, write, waiting, resize, close }) {
+            old.close.notify_one();
+        }
     }
 
     /// Sends bytes to a program.
@@ -86,15 +95,27 @@ impl Sessions {
     /// One sentence when the program does not read and too much waits already; nothing of `bytes` is sent then.
     pub fn write(&self, session: &SessionId, bytes: Vec<u8>) -> Result<(), String> {
         let Some(open) = self.open.get(session) else { return Ok(()) };
-        let waiting = open.waiting.load(Ordering::Relaxed);
-        if waiting > 0 && waiting + bytes.len() > WRITE_BYTES {
-            return Err(format!(
-                "input refused: the program has not read {} MiB that wait already; end it or let it read",
-                waiting / (1024 * 1024)
-            ));
+        let (waiting, more) = (open.waiting.load(Ordering::Relaxed), bytes.len());
+        if waiting + more > WRITE_BYTES {
+            let mib = |n: usize| n.div_ceil(1024 * 1024);
+            return Err(if waiting == 0 {
+                format!(
+                    "input refused: {} MiB at once, {} MiB are possible; send it in parts",
+                    mib(more),
+                    mib(WRITE_BYTES)
+                )
+            } else {
+                format!(
+                    "input refused: the program has not read {} MiB that wait already; end it or let it read",
+                    mib(waiting)
+                )
+            });
         }
-        open.waiting.fetch_add(bytes.len(), Ordering::Relaxed);
-        let _ = open.write.send(bytes);
+        open.waiting.fetch_add(more, Ordering::Relaxed);
+        if open.write.send(bytes).is_err() {
+            // The program is gone and its end is on its way.
+            open.waiting.fetch_sub(more, Ordering::Relaxed);
+        }
         Ok(())
     }
 
@@ -105,16 +126,20 @@ impl Sessions {
         }
     }
 
-    /// Ends a program and every process of its session. False when there is no such session.
-    pub fn close(&self, session: &SessionId) -> bool {
-        let Some(open) = self.open.get(session) else { return false };
-        open.close.notify_one();
-        true
+    /// Ends a program and every process of its session, if it is open.
+    pub fn close(&self, session: &SessionId) {
+        if let Some(open) = self.open.get(session) {
+            open.close.notify_one();
+        }
     }
 
-    /// Forgets one that ended.
-    pub fn remove(&mut self, session: &SessionId) {
-        self.open.remove(session);
+    /// Forgets one whose PTY ended. False when that PTY is not the session's any more.
+    pub fn remove(&mut self, session: &SessionId, serial: u64) -> bool {
+        let is_it = self.open.get(session).is_some_and(|open| open.serial == serial);
+        if is_it {
+            self.open.remove(session);
+        }
+        is_it
     }
 
     /// Closes all.

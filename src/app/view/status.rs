@@ -5,7 +5,7 @@ use super::super::model::{Model, PaneKind, after};
 use super::super::msg::ClientId;
 use super::super::view_model::{Mode, StatusBar};
 use super::words;
-use crate::domain::{Moment, Phase};
+use crate::domain::{Environment, Moment, Phase};
 use std::collections::BTreeSet;
 
 /// The last line of a client.
@@ -84,7 +84,8 @@ fn facts(model: &Model, now: Moment) -> Vec<String> {
         1 => out.push("1 env".to_owned()),
         n => out.push(format!("{n} envs")),
     }
-    let next = state.environments.values().filter(|e| e.phase == Phase::Ready).filter_map(|e| e.deadline).min();
+    let due = |e: &&Environment| e.phase == Phase::Ready && !state.down.contains_key(&e.spec.endpoint);
+    let next = state.environments.values().filter(due).filter_map(|e| e.deadline).min();
     if let Some(next) = next {
         out.push(format!("next reap {}", words::left(next.since(now))));
     }

@@ -1,0 +1,123 @@
+//! The end of the host.
+
+use crate::harness::{CLIENT, World, ended, ephemeral, others, persistent};
+use hermes_tui::backend::BackendError;
+use hermes_tui::backend::fake::Op;
+use hermes_tui::domain::{Answer, FailureKind, RefusalKind, Request, SandboxState, Span};
+use hermes_tui::runtime::inbound::Inbound;
+
+const SHUTDOWN: Request = Request::Shutdown { keep: false };
+
+#[tokio::test]
+async fn ephemeral_ones_are_removed_and_persistent_ones_stopped_then_it_answers_and_ends() {
+    let mut world = World::new().await;
+    let kept = world.new_env(persistent(300)).await;
+    let gone = world.new_env(ephemeral()).await;
+    world.open(&kept, "cat").await;
+    world.backend.hold(Op::Remove);
+    let answer = world.ask_later(SHUTDOWN).await;
+    world.backend.wait_outstanding(1).await;
+    others().await;
+    assert!(!answer.is_finished() && !world.host.is_finished(), "the removal is awaited");
+    let late = world.ask(Request::Pin(kept.clone())).await.expect_err("too late");
+    assert!(late.message.contains("shutting down"), "{late:?}");
+    world.backend.release(Op::Remove);
+    assert_eq!(answer.await.expect("no panic"), Ok(Answer::Done));
+    let report = ended(&mut world.host).await;
+    assert_eq!(report.len(), 2, "{report:?}");
+    assert_eq!(world.backend.sandbox_of(&kept).map(|s| s.state), Some(SandboxState::Stopped));
+    assert_eq!(world.backend.sandbox_of(&gone), None);
+    assert!(world.handle.has_ended());
+    world.assert_correct();
+}
+
+#[tokio::test]
+async fn keep_leaves_everything_running() {
+    let mut world = World::new().await;
+    let env = world.new_env(ephemeral()).await;
+    assert_eq!(world.ask(Request::Shutdown { keep: true }).await, Ok(Answer::Done));
+    ended(&mut world.host).await;
+    assert_eq!(world.backend.sandbox_of(&env).map(|s| s.state), Some(SandboxState::Running));
+}
+
+#[tokio::test]
+async fn a_removal_that_fails_is_named_and_does_not_keep_the_host() {
+    let mut world = World::new().await;
+    world.new_env(ephemeral()).await;
+    for _ in 0..3 {
+        world.backend.fail_next(Op::Remove, BackendError::new(FailureKind::Permanent, "device busy", ""));
+    }
+    let refusal = world.ask(SHUTDOWN).await.expect_err("it says so");
+    assert!(refusal.kind == RefusalKind::Failed && refusal.message.contains("device busy"), "{refusal:?}");
+    let report = ended(&mut world.host).await;
+    assert!(report.iter().any(|line| line.contains("device busy")), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_removal_that_hangs_does_not_keep_the_host_for_ever() {
+    let mut world = World::new().await;
+    world.new_env(ephemeral()).await;
+    world.backend.hold(Op::Remove);
+    let answer = world.ask_later(SHUTDOWN).await;
+    world.backend.wait_outstanding(1).await;
+    world.clock.advance(Span::seconds(29));
+    others().await;
+    assert!(!world.host.is_finished());
+    world.clock.advance(Span::seconds(1));
+    let refusal = answer.await.expect("no panic").expect_err("it says so");
+    assert!(refusal.message.contains("did not answer in time"), "{refusal:?}");
+    ended(&mut world.host).await;
+}
+
+#[tokio::test]
+async fn a_signal_ends_it_in_order_also_when_it_comes_twice() {
+    let mut world = World::new().await;
+    let env = world.new_env(ephemeral()).await;
+    world.backend.hold(Op::Remove);
+    world.handle.terminate().await;
+    world.backend.wait_outstanding(1).await;
+    world.handle.terminate().await;
+    others().await;
+    assert!(!world.host.is_finished(), "the second one does not cut the first short");
+    world.backend.release(Op::Remove);
+    ended(&mut world.host).await;
+    assert_eq!((world.backend.sandbox_of(&env), world.asked("remove")), (None, 1));
+    world.assert_correct();
+}
+
+#[tokio::test]
+async fn a_signal_does_not_wait_for_ever() {
+    let mut world = World::new().await;
+    world.new_env(ephemeral()).await;
+    world.backend.hold(Op::Remove);
+    world.handle.terminate().await;
+    world.backend.wait_outstanding(1).await;
+    world.clock.advance(Span::seconds(20));
+    let report = ended(&mut world.host).await;
+    assert!(report.iter().any(|line| line.contains("not everything ended in time")), "{report:?}");
+}
+
+#[tokio::test]
+async fn a_terminal_that_is_gone_ends_the_host_in_order() {
+    let (mut world, env, _) = World::with_shell().await;
+    world.inbox.send(Inbound::Gone(CLIENT)).await;
+    ended(&mut world.host).await;
+    assert_eq!(world.backend.sandbox_of(&env).map(|s| s.state), Some(SandboxState::Stopped));
+    world.assert_correct();
+}
+
+#[tokio::test]
+async fn what_is_still_being_made_is_ended_too() {
+    let mut world = World::new().await;
+    world.backend.hold(Op::Provision);
+    let request = world.turn("c1", ephemeral());
+    let turn = world.ask_later(request).await;
+    world.backend.wait_outstanding(1).await;
+    let answer = world.ask_later(SHUTDOWN).await;
+    assert!(turn.await.expect("no panic").is_err(), "nobody is served any more");
+    world.backend.release(Op::Provision);
+    assert_eq!(answer.await.expect("no panic"), Ok(Answer::Done));
+    ended(&mut world.host).await;
+    assert_eq!(world.asked("remove"), 1);
+    world.assert_correct();
+}

@@ -1,0 +1,103 @@
+//! What must come before what, whatever the queues hold.
+
+use crate::harness::{World, until};
+use hermes_tui::app::Msg;
+use hermes_tui::domain::{Generation, SessionId, SessionState, Size};
+use hermes_tui::pty::fake::{Behaviour, FakePty};
+use hermes_tui::runtime::inbound::{self, Inbound};
+use hermes_tui::runtime::sessions::Sessions;
+
+#[tokio::test]
+async fn the_last_output_of_a_program_comes_before_its_end() {
+    let (world, _, session) = World::with_shell().await;
+    let mut last = vec![b'.'; 600 << 10];
+    last.extend(b"\r\nthe very end");
+    let pty = world.pty(&session);
+    pty.output(&last);
+    pty.end(0);
+    // Looks between any two steps of the loop: whoever learns of the end must find the last output.
+    let wanted = session.clone();
+    let screen = until("its end", async || {
+        let id = wanted.clone();
+        let look = move |model: &hermes_tui::app::Model, _| {
+            let over = matches!(model.state.sessions[&id].state, SessionState::Ended { .. });
+            over.then(|| model.work.screens[&id].text())
+        };
+        world.handle.read(look).await.expect("the host runs")
+    })
+    .await;
+    assert!(screen.contains("the very end"), "{screen}");
+}
+
+#[tokio::test]
+async fn the_end_of_an_earlier_pty_is_not_that_of_the_present_one() {
+    let (inbox, mut outbox) = inbound::channel();
+    let mut sessions = Sessions::default();
+    let id = SessionId::new("s");
+    let (old, new) =
+        (FakePty::new(Behaviour::Silent, Size::default()), FakePty::new(Behaviour::Silent, Size::default()));
+    sessions.add(id.clone(), Generation(1), Size::default(), old.link(), &inbox);
+    sessions.add(id.clone(), Generation(2), Size::default(), new.link(), &inbox);
+    until("the old one to be closed", async || old.is_closed().then_some(())).await;
+    let mut serials = Vec::new();
+    while let Some(inbound) = outbox.output.recv().await {
+        if let Inbound::SessionOver { serial, .. } = inbound {
+            serials.push(serial);
+            if sessions.remove(&id, serial) {
+                break;
+            }
+            assert!(!new.is_closed());
+            sessions.write(&id, b"still there".to_vec()).expect("open");
+            new.wait_written(|w| w == b"still there").await;
+            new.end(0);
+        }
+    }
+    assert_eq!(serials.len(), 2);
+    assert!(!sessions.remove(&id, serials[1]), "only once");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn settled_comes_although_the_last_thing_in_flight_ends_late() {
+    let world = World::new().await;
+    for _ in 0..200 {
+        let busy = world.inbox.outstanding();
+        let late = tokio::spawn(async move {
+            tokio::task::yield_now().await;
+            drop(busy);
+        });
+        let settled = tokio::time::timeout(std::time::Duration::from_secs(5), world.handle.settled()).await;
+        assert!(settled.expect("it is told").is_some());
+        late.await.expect("no panic");
+    }
+}
+
+#[tokio::test]
+async fn senders_from_threads_and_tasks_never_block_each_other_for_good() {
+    let (world, _, session) = World::with_shell().await;
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let inbox = world.inbox.clone();
+            std::thread::spawn(move || {
+                for _ in 0..500 {
+                    inbox.send_blocking(Inbound::Msg(Msg::Trouble("busy".to_owned())));
+                }
+            })
+        })
+        .collect();
+    for _ in 0..500 {
+        world.typed("x").await;
+    }
+    world.pty(&session).wait_written(|written| written.len() == 500).await;
+    until("the threads to end", async || threads.iter().all(std::thread::JoinHandle::is_finished).then_some(())).await;
+}
+
+#[tokio::test]
+async fn what_is_handed_in_after_the_end_is_dropped_quietly() {
+    let mut world = World::new().await;
+    world.handle.terminate().await;
+    crate::harness::ended(&mut world.host).await;
+    assert!(world.handle.read(|_, _| ()).await.is_err());
+    let inbox = world.inbox.clone();
+    std::thread::spawn(move || inbox.send_blocking(Inbound::Terminate)).join().expect("it returns");
+    world.handle.ended().await;
+}

@@ -1,0 +1,122 @@
+//! A host that was killed, and the next one of its profile.
+
+use crate::harness::{Build, Run, START, World, ended, ephemeral, persistent};
+use hermes_tui::app::Model;
+use hermes_tui::backend::fake::{ExecScript, FakeBackend};
+use hermes_tui::domain::{EnvId, NoticeKind, Phase, Request, Span};
+use hermes_tui::runtime::clock::ManualClock;
+use std::path::Path;
+
+async fn start(journal: &Path, backend: &FakeBackend, clock: &ManualClock) -> World {
+    let (backend, clock) = (backend.clone(), clock.clone());
+    Build { backend, clock, journal: Some(journal), ..Build::default() }.world().await
+}
+
+/// As a crash does: nothing is ended, nothing is said; what was handed to the journal is in it.
+async fn crash(world: World) {
+    world.settle().await;
+    world.host.abort();
+    assert!(world.host.await.is_err_and(|e| e.is_cancelled()));
+}
+
+#[tokio::test]
+async fn environments_conversations_and_commands_with_their_output_are_back() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let journal = dir.path().join("journal.db");
+    let (backend, clock) = (FakeBackend::local(), ManualClock::new(START));
+    let mut world = start(&journal, &backend, &clock).await;
+    let (env, _) = world.begin_turn("c1", persistent(300)).await;
+    // More than what may wait in the queue of output at once, and over at once.
+    let mut stdout = vec![b'.'; 700 << 10];
+    stdout.extend(b"\nthe very end\n");
+    backend.script(&["make"], ExecScript { stdout, exit: Some(2), ..ExecScript::default() });
+    let running = world.exec(Run { conversation: Some("c1"), ..Run::of(&["make"]) }).await;
+    let call = running.call.clone();
+    assert_eq!(running.outcome().await.code, 2);
+    let last_seq = world.happened().await.last().expect("happenings").seq;
+    crash(world).await;
+
+    clock.advance(Span::seconds(5));
+    let mut world = start(&journal, &backend, &clock).await;
+    let state = world.state().await;
+    assert_eq!(state.environments[&env].phase, Phase::Ready, "found again");
+    assert_eq!(state.conversations.len(), 1);
+    assert_eq!(state.calls[&call].exit_code, Some(2));
+    assert_eq!(state.calls[&call].command, "make");
+    let wanted = call.clone();
+    let last = move |model: &Model, _| {
+        let output = model.work.feeds.of(&wanted).expect("its output");
+        format!("{:?}", output.line_at(output.lines() - 1))
+    };
+    let last = world.handle.read(last).await.expect("the host runs");
+    assert!(last.contains("the very end"), "its last output was written: {last}");
+    let first = world.happened().await.first().expect("happenings").seq;
+    assert_eq!(first, last_seq + 1, "numbers go on");
+    assert_eq!(world.asked("provision"), 1, "nothing is made twice");
+    world.assert_correct();
+}
+
+#[tokio::test]
+async fn a_deadline_is_not_nearer_after_a_restart_and_never_within_a_minute() {
+    for (away, least) in [(Span::seconds(10), Span::seconds(290)), (Span::hours(3), Span::seconds(60))] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let journal = dir.path().join("journal.db");
+        let (backend, clock) = (FakeBackend::local(), ManualClock::new(START));
+        let mut world = start(&journal, &backend, &clock).await;
+        let env = world.new_env(persistent(300)).await;
+        crash(world).await;
+        clock.advance(away);
+        let mut world = start(&journal, &backend, &clock).await;
+        world.settle().await;
+        let deadline = world.env(&env).await.deadline.expect("a deadline");
+        let left = deadline.since(clock.now());
+        assert!(left >= least, "{left:?} left after {away:?}");
+        world.pass(Span(59_999)).await;
+        assert_eq!(world.env(&env).await.phase, Phase::Ready);
+        assert_eq!(world.asked("stop"), 0);
+        world.pass(Span::seconds(600)).await;
+        world.until_phase(&env, Phase::Stopped).await;
+        assert_eq!(world.told(NoticeKind::EnvAdopted).await.len(), 1);
+        world.assert_correct();
+    }
+}
+
+#[tokio::test]
+async fn an_ephemeral_one_is_adopted_and_removed_when_shown_unheld() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let journal = dir.path().join("journal.db");
+    let (backend, clock) = (FakeBackend::local(), ManualClock::new(START));
+    let mut world = start(&journal, &backend, &clock).await;
+    let env = world.new_env(ephemeral()).await;
+    let sandbox = world.env(&env).await.sandbox.expect("a sandbox");
+    crash(world).await;
+    clock.advance(Span::hours(1));
+    backend.set_evidence(&sandbox, Some(FakeBackend::process(5, "train.py", clock.now())));
+    let world = start(&journal, &backend, &clock).await;
+    world.pass(Span::seconds(120)).await;
+    assert_eq!((world.asked("remove"), backend.sandbox_of(&env).is_some()), (0, true), "in use");
+    backend.set_evidence(&sandbox, None);
+    world.pass(Span::seconds(400)).await;
+    assert_eq!(backend.sandbox_of(&env), None);
+    world.assert_correct();
+}
+
+#[tokio::test]
+async fn what_ended_in_order_comes_back_stopped() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let journal = dir.path().join("journal.db");
+    let (backend, clock) = (FakeBackend::local(), ManualClock::new(START));
+    let mut world = start(&journal, &backend, &clock).await;
+    let kept = world.new_env(persistent(300)).await;
+    let gone: EnvId = world.new_env(ephemeral()).await;
+    world.ask(Request::Shutdown { keep: false }).await.expect("ended");
+    ended(&mut world.host).await;
+    let mut world = start(&journal, &backend, &clock).await;
+    let state = world.state().await;
+    assert_eq!(state.environments[&kept].phase, Phase::Stopped);
+    assert!(!state.environments.contains_key(&gone));
+    assert_eq!(world.told(NoticeKind::EnvLost).await, Vec::<String>::new());
+    world.ask(Request::Start(kept.clone())).await.expect("started");
+    assert_eq!(world.env(&kept).await.phase, Phase::Ready);
+    world.assert_correct();
+}
