@@ -52,6 +52,22 @@ fn a_command_that_needs_a_host_starts_one_that_outlives_it() {
 }
 
 #[test]
+fn a_relative_profile_and_configuration_mean_the_same_to_the_host_that_is_started() {
+    let profile = Profile::new();
+    fs::write(profile.path().join("own.toml"), "theme = \"mono\"\n").unwrap();
+    let run = |args: &[&str]| {
+        let mut command = profile.command(args);
+        let output = command.env("HTUI_HOME", "here").current_dir(profile.path()).output().unwrap();
+        Outcome::of(output)
+    };
+    let list = run(&["--config", "own.toml", "env", "list"]);
+    assert_eq!(list.code, 0, "{list:?}");
+    let socket = profile.path().join("here/run/host.sock");
+    assert_eq!(run(&["--json", "status"]).json()["socket"], socket.display().to_string());
+    assert_eq!(run(&["shutdown"]).code, 0);
+}
+
+#[test]
 fn files_left_behind_in_any_shape_are_deleted_and_the_host_lives_on() {
     let profile = Profile::new();
     let made = profile.run(&["--json", "env", "new", "messy"]).json();
