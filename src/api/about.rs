@@ -136,16 +136,20 @@ impl About {
     }
 }
 
-/// Bytes that the files below a folder occupy; what cannot be read counts nothing. Links are not followed.
+/// Bytes that the files below a folder occupy; what cannot be read counts nothing. Links are not followed. One folder is
+/// open at a time, however deep they are nested: programs inside nest them as they like.
 fn disk_use(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    let Ok(entries) = std::fs::read_dir(folder) else { return 0 };
-    entries
-        .flatten()
-        .map(|entry| match entry.metadata() {
-            Ok(meta) if meta.is_dir() => meta.blocks() * 512 + disk_use(&entry.path()),
-            Ok(meta) => meta.blocks() * 512,
-            Err(_) => 0,
-        })
-        .sum()
+    let mut bytes = 0;
+    let mut waiting = vec![folder.to_owned()];
+    while let Some(one) = waiting.pop() {
+        for entry in std::fs::read_dir(one).into_iter().flatten().flatten() {
+            let Ok(meta) = entry.metadata() else { continue };
+            bytes += meta.blocks() * 512;
+            if meta.is_dir() {
+                waiting.push(entry.path());
+            }
+        }
+    }
+    bytes
 }

@@ -225,6 +225,13 @@ impl Server {
             }
             if connections.len() >= CONNECTIONS {
                 tracing::warn!("refused a connection: {CONNECTIONS} are open");
+                let error = ApiError::new(
+                    ErrorCode::Failed,
+                    format!("the host serves {CONNECTIONS} connections already, which is the most it takes"),
+                    "end some of those clients, then try again",
+                );
+                // There is room for one line in a fresh socket; who does not read it misses it.
+                let _ = stream.try_write(format!("{}\n", message(&Value::Null, &Err(error))).as_bytes());
                 continue;
             }
             let id = ConnectionId(next);

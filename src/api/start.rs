@@ -61,8 +61,12 @@ fn spawn(paths: &Paths, config: Option<&Path>) -> io::Result<Child> {
     let mut command = Command::new(std::env::current_exe()?);
     // `--detached` makes it leave this terminal's session as its first deed.
     command.args(["serve", "--detached"]);
+    // It starts in another folder, where a relative path would mean another file and another profile.
     if let Some(config) = config {
-        command.arg("--config").arg(config);
+        command.arg("--config").arg(std::path::absolute(config)?);
+    }
+    if let Some(home) = std::env::var_os("HTUI_HOME").filter(|home| !home.is_empty()) {
+        command.env("HTUI_HOME", std::path::absolute(home)?);
     }
     // Not in the folder of whoever happened to need it first, which could then not be unmounted.
     command.current_dir("/").stdin(Stdio::null()).stdout(Stdio::null()).stderr(errors).spawn()

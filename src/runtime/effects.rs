@@ -199,10 +199,10 @@ impl Performer {
         let inbox = self.inbox.clone();
         let busy = self.inbox.outstanding();
         tokio::task::spawn_blocking(move || {
-            if let Err(e) = std::fs::remove_dir_all(&folder)
-                && e.kind() != std::io::ErrorKind::NotFound
-            {
+            if let Err(e) = super::erase::erase(&folder) {
                 let text = format!("deleting {} failed: {e}; delete the folder by hand", folder.display());
+                tracing::warn!("{text}");
+                inbox.note_trouble(&text);
                 inbox.send_blocking(Inbound::Msg(Msg::Trouble(text)));
             }
             drop(busy);

@@ -13,7 +13,7 @@ const KEPT: usize = 7;
 /// keep a host from running.
 #[must_use]
 pub fn init(paths: &Paths) -> Option<WorkerGuard> {
-    // Before the appender looks for old logs: where there is no folder yet it complains on the terminal.
+    // The builder looks for old logs first, and complains on standard error when there is no folder yet.
     std::fs::create_dir_all(paths.logs()).ok()?;
     let appender = Builder::new()
         .rotation(Rotation::DAILY)

@@ -7,6 +7,7 @@ pub mod clock;
 pub mod config_files;
 pub mod discovery;
 pub mod effects;
+pub mod erase;
 pub mod event_log;
 pub mod handle;
 pub mod host;

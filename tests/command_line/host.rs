@@ -52,6 +52,45 @@ fn a_command_that_needs_a_host_starts_one_that_outlives_it() {
 }
 
 #[test]
+fn a_relative_profile_and_configuration_mean_the_same_to_the_host_that_is_started() {
+    let profile = Profile::new();
+    fs::write(profile.path().join("own.toml"), "theme = \"mono\"\n").unwrap();
+    let run = |args: &[&str]| {
+        let mut command = profile.command(args);
+        let output = command.env("HTUI_HOME", "here").current_dir(profile.path()).output().unwrap();
+        Outcome::of(output)
+    };
+    let list = run(&["--config", "own.toml", "env", "list"]);
+    assert_eq!(list.code, 0, "{list:?}");
+    let socket = profile.path().join("here/run/host.sock");
+    assert_eq!(run(&["--json", "status"]).json()["socket"], socket.display().to_string());
+    assert_eq!(run(&["shutdown"]).code, 0);
+}
+
+#[test]
+fn files_left_behind_in_any_shape_are_deleted_and_the_host_lives_on() {
+    let profile = Profile::new();
+    let made = profile.run(&["--json", "env", "new", "messy"]).json();
+    let folder = profile.path().join("data/envs").join(made["environment"]["id"].as_str().unwrap());
+    let (home, outer) = (folder.join("home"), folder.join("workspace/outer"));
+    symlink(profile.path(), home.join("link")).unwrap();
+    for _ in 0..5_000 {
+        fs::create_dir(&outer).unwrap();
+        if let Err(error) = fs::rename(home.join("deep"), outer.join("deep")) {
+            assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
+        }
+        fs::rename(&outer, home.join("deep")).unwrap();
+    }
+    fs::create_dir_all(home.join("closed/in")).unwrap();
+    fs::set_permissions(home.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+    let pid = profile.run(&["--json", "status"]).json()["pid"].clone();
+    assert!(profile.run(&["--json", "env", "show", "messy"]).json()["environment"]["disk_bytes"].is_u64());
+    assert_eq!(profile.run(&["env", "rm", "messy", "--data", "--yes"]).code, 0);
+    wait_for("the end of the files", || (!folder.exists()).then_some(()));
+    assert_eq!(profile.run(&["--json", "status"]).json()["pid"], pid);
+}
+
+#[test]
 fn a_second_host_on_one_profile_is_refused_and_names_the_first() {
     let profile = Profile::new();
     let first = profile.serve();

@@ -324,3 +324,21 @@ fn an_unsafe_folder_or_a_path_too_long_is_refused() {
     drop(server);
     assert!(!real.join("s").exists());
 }
+
+#[test]
+fn one_connection_too_many_is_told_so_and_those_before_it_are_served() {
+    let served = served();
+    let mut first = Raw::greeted(&served);
+    let mut others: Vec<Raw> = (1..256).map(|_| Raw::silent(&served)).collect();
+    let mut late = Raw::silent(&served);
+    let (code, message) = late.hear_error();
+    assert!(code == "failed" && message.contains("256 connections"), "{code}: {message}");
+    late.is_closed();
+    first.is_served();
+    drop(others.split_off(100));
+    wait_for("a free place", || {
+        let mut raw = Raw::silent(&served);
+        raw.put(b"x\n");
+        raw.hear_error().1.contains("not JSON").then_some(())
+    });
+}

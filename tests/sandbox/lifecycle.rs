@@ -79,6 +79,34 @@ pub async fn killing_the_watcher_ends_the_sandbox(host: &Host) {
     assert!(!lives(first));
     let info = host.backend.start(sandbox.clone(), host.wanted("e1", 2)).await.expect("it starts again");
     assert_eq!(info.found.state, SandboxState::Running);
+    // What a watcher that was killed leaves behind goes with the sandbox.
+    let (_, watcher) = host.processes("e1");
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(watcher), nix::sys::signal::Signal::SIGKILL).expect("ours");
+    let ended = events.next().await.expect("an event");
+    assert!(matches!(&ended, BackendEvent::Ended { .. }), "{ended:?}");
+    host.backend.remove(sandbox.clone()).await.expect("removed");
+    assert!(!host.config.runtime_dir.join("sandboxes").join(format!("{sandbox}.sock")).exists());
+    let folder = format!("hermes-tui-{sandbox}");
+    for controllers in std::fs::read_dir("/sys/fs/cgroup").into_iter().flatten().flatten() {
+        assert!(!controllers.path().join(&folder).exists(), "{:?}", controllers.path());
+    }
+}
+
+pub async fn one_whose_record_was_deleted_ends_all_the_same(host: &Host) {
+    let sandbox = host.made("e1").await;
+    let (first, watcher) = host.processes("e1");
+    std::fs::remove_dir_all(host.config.data_dir.join("envs")).expect("ours");
+    host.backend.stop(sandbox).await.expect("stopped");
+    until("it ends", async || !lives(first) && !lives(watcher)).await;
+}
+
+pub async fn programs_hear_every_signal(host: &Host) {
+    let sandbox = host.made("e1").await;
+    let blocked = host.run(&sandbox, &["grep", "SigBlk", "/proc/self/status"]).await.stdout;
+    assert_eq!(blocked.trim_start_matches("SigBlk:").trim().trim_start_matches('0'), "", "{blocked}");
+    for (signal, code) in [("HUP", 129), ("INT", 130), ("TERM", 143)] {
+        assert_eq!(host.sh(&sandbox, &format!("kill -{signal} $$; echo went on")).await.code, code);
+    }
 }
 
 pub async fn one_that_does_not_answer_runs_on_in_the_list_and_can_be_stopped(host: &Host) {

@@ -127,6 +127,15 @@ pub async fn gone(ready: &Ready) {
     ended(ready.watcher, ready.watcher_started).await;
 }
 
+/// Removes from the host what the watcher of a sandbox that is gone could not, because it was killed.
+pub fn clear_up(ready: &Ready, socket: &Path) {
+    let _ = std::fs::remove_file(socket);
+    for folder in &ready.groups {
+        // Only an empty one goes: whatever else the path may have come to mean is safe.
+        let _ = std::fs::remove_dir(folder);
+    }
+}
+
 /// Ends a sandbox whose first process does not: KILL to that, which ends all inside.
 pub fn kill(ready: &Ready) {
     match handle(ready.pid, ready.pid_started) {

@@ -208,10 +208,17 @@ impl Inner {
 
     /// Stops a sandbox. A stopped or missing one is success.
     pub async fn stop(&self, sandbox: &SandboxId) -> Result<()> {
-        let Some(record) = self.record_of(sandbox)? else { return Ok(()) };
+        let Some(record) = self.record_of(sandbox)? else { return self.stop_unrecorded(sandbox).await };
         let gate = self.gate(&record.env);
         let _turn = gate.lock().await;
         self.stop_gated(&record.env, sandbox).await
+    }
+
+    /// Somebody deleted the record; what it was about may run all the same.
+    async fn stop_unrecorded(&self, sandbox: &SandboxId) -> Result<()> {
+        #[cfg(target_os = "linux")]
+        self.namespaces.stop_connected(sandbox).await;
+        self.on_host.stop(sandbox).await
     }
 
     async fn stop_gated(&self, env: &EnvId, sandbox: &SandboxId) -> Result<()> {
@@ -229,7 +236,7 @@ impl Inner {
 
     /// Stops a sandbox and forgets it. Its files stay.
     pub async fn remove(&self, sandbox: &SandboxId) -> Result<()> {
-        let Some(record) = self.record_of(sandbox)? else { return Ok(()) };
+        let Some(record) = self.record_of(sandbox)? else { return self.stop_unrecorded(sandbox).await };
         let gate = self.gate(&record.env);
         let _turn = gate.lock().await;
         self.stop_gated(&record.env, sandbox).await?;

@@ -187,6 +187,14 @@ impl Namespaces {
 
     /// TERM, the grace period, KILL, to all inside. Resolves when nothing of it is left on the host.
     pub async fn stop(&self, record: &Record) -> Result<()> {
+        self.end(record).await?;
+        if let Some(ready) = &record.ready {
+            launch::clear_up(ready, &self.socket(&record.sandbox));
+        }
+        Ok(())
+    }
+
+    async fn end(&self, record: &Record) -> Result<()> {
         let client = match self.connect(record).await {
             Ok(None) => return Ok(()),
             Ok(Some(client)) => Some(client),
@@ -196,14 +204,8 @@ impl Namespaces {
         if let Some(live) = lock(&self.lives).get_mut(&record.sandbox) {
             live.ending = true;
         }
-        let grace = self.config.stop_grace;
         if let Some(client) = &client {
-            let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-            // It answers at once, and goes later.
-            if tokio::time::timeout(PATIENCE, client.request(Op::Stop { grace_ms })).await.is_ok() {
-                let mut end = client.end();
-                let _ = tokio::time::timeout(grace + PATIENCE, end.wait_for(Option::is_some)).await;
-            }
+            self.ask_to_end(client).await;
         }
         let Some(ready) = &record.ready else { return Ok(()) };
         if client.is_some_and(|client| client.is_gone())
@@ -219,6 +221,28 @@ impl Namespaces {
                 "look at that process on the host; it may wait for a disk or a network file system",
             )
         })
+    }
+
+    /// Asks a sandbox to end, and waits for its end within reason.
+    async fn ask_to_end(&self, client: &Client) {
+        let grace = self.config.stop_grace;
+        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        // It answers at once, and goes later.
+        if tokio::time::timeout(PATIENCE, client.request(Op::Stop { grace_ms })).await.is_ok() {
+            let mut end = client.end();
+            let _ = tokio::time::timeout(grace + PATIENCE, end.wait_for(Option::is_some)).await;
+        }
+    }
+
+    /// Ends a sandbox of which nothing is known any more but the connection to it.
+    pub async fn stop_connected(&self, sandbox: &SandboxId) {
+        let client = lock(&self.lives).get_mut(sandbox).map(|live| {
+            live.ending = true;
+            live.client.clone()
+        });
+        if let Some(client) = client {
+            self.ask_to_end(&client).await;
+        }
     }
 
     /// What lives inside.

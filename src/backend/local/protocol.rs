@@ -77,6 +77,9 @@ pub struct Ready {
     pub watcher: i32,
     /// Start of that.
     pub watcher_started: u64,
+    /// Folders of its control groups. Its watcher removes them, and its host if the watcher was killed.
+    #[serde(default)]
+    pub groups: Vec<PathBuf>,
     /// Limits: name, and value or why it is not enforced.
     pub limits: Vec<(String, String)>,
     /// Limits that were asked for but are not in force, one sentence each.

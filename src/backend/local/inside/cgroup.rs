@@ -31,7 +31,7 @@ struct Wanted {
 
 /// The folders made for one sandbox, and what they limit.
 pub struct Groups {
-    folders: Vec<PathBuf>,
+    pub folders: Vec<PathBuf>,
     /// Name, value, and the folder that limits.
     in_force: Vec<(String, String, PathBuf)>,
     missing: Vec<(String, bool)>,

@@ -196,6 +196,7 @@ fn start_child(
                 pid_started: started(child.as_raw()),
                 watcher: own,
                 watcher_started: started(own),
+                groups: group.folders.clone(),
                 limits: limits.into_iter().chain(rlimits).collect(),
                 unenforced,
             };

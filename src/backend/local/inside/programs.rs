@@ -4,6 +4,7 @@ use super::super::protocol::Launch;
 use super::super::shell::{self, NotStarted};
 use super::{INSIDE_HOME, INSIDE_USER};
 use crate::domain::Size;
+use nix::sys::signal::SigSet;
 use portable_pty::{CommandBuilder, MasterPty, PtySize, native_pty_system};
 use std::collections::BTreeMap;
 use std::io;
@@ -121,9 +122,14 @@ impl Surroundings {
         let mut command = Command::new(&program);
         command.arg0(&argv[0]).args(&argv[1..]).env_clear().envs(&vars).current_dir(cwd);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // SAFETY: setsid is safe to call between fork and exec (signal-safety(7)).
+        let hears_all = SigSet::empty();
+        // SAFETY: both are safe to call between fork and exec (signal-safety(7)).
         unsafe {
-            command.pre_exec(|| if libc::setsid() < 0 { Err(io::Error::last_os_error()) } else { Ok(()) });
+            command.pre_exec(move || {
+                // The first process blocks the signals that it takes from a queue, and a program inherits that.
+                hears_all.thread_set_mask()?;
+                if libc::setsid() < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+            });
         }
         let mut child = command.spawn().map_err(|error| NotStarted::from_exec(&program, &error))?;
         let ends = match (child.stdin.take(), child.stdout.take(), child.stderr.take()) {
