@@ -27,7 +27,7 @@ pub struct About {
     backends: BTreeMap<EndpointId, Arc<dyn Backend>>,
     envs_dir: PathBuf,
     defaults: Defaults,
-    probed: Mutex<BTreeMap<EndpointId, String>>,
+    probed: Mutex<BTreeMap<EndpointId, Result<String, String>>>,
     seen: Mutex<BTreeMap<EnvId, Seen>>,
 }
 
@@ -61,10 +61,7 @@ impl About {
     /// Asks every endpoint what it is.
     pub async fn probe(&self) {
         for (id, backend) in &self.backends {
-            let detail = match backend.probe().await {
-                Ok(probe) => probe.description,
-                Err(error) => error.message,
-            };
+            let detail = backend.probe().await.map(|probe| probe.description).map_err(|error| error.message);
             self.probed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), detail);
         }
     }
@@ -79,10 +76,14 @@ impl About {
             }
         }
         let probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
-        let endpoint = |(id, backend): (&EndpointId, &Arc<dyn Backend>)| EndpointInfo {
-            backend: backend.kind(),
-            endpoint: id.clone(),
-            detail: probed.get(id).cloned().unwrap_or_default(),
+        let endpoint = |(id, backend): (&EndpointId, &Arc<dyn Backend>)| {
+            let said = probed.get(id);
+            EndpointInfo {
+                backend: backend.kind(),
+                endpoint: id.clone(),
+                usable: !matches!(said, Some(Err(_))),
+                detail: said.map(|said| said.clone().unwrap_or_else(|error| error)).unwrap_or_default(),
+            }
         };
         let endpoints = self.backends.iter().map(endpoint).collect();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);

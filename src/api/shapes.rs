@@ -67,6 +67,8 @@ pub struct EndpointInfo {
     pub backend: BackendKind,
     /// Its id.
     pub endpoint: EndpointId,
+    /// Whether a probe found it usable.
+    pub usable: bool,
     /// What a probe said of it.
     pub detail: String,
 }
@@ -236,7 +238,7 @@ pub fn endpoints(state: &State, extras: &Extras) -> Value {
         json!({
             "backend": info.backend,
             "url": info.endpoint,
-            "state": if down.is_some() { "unreachable" } else { "ok" },
+            "state": if down.is_some() || !info.usable { "unreachable" } else { "ok" },
             "detail": down.unwrap_or(&info.detail),
         })
     });

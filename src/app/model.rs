@@ -282,6 +282,12 @@ impl Model {
 }
 
 impl Workspace {
+    /// Whether an endpoint was tried here and cannot be used.
+    #[must_use]
+    pub fn refused(&self, endpoint: &str) -> bool {
+        self.found.iter().any(|(name, _, usable)| name == endpoint && !usable)
+    }
+
     /// A tab.
     #[must_use]
     pub fn tab(&self, id: TabId) -> Option<&TabState> {

@@ -1,8 +1,8 @@
 //! Questions before anything ends, forms, names, explanations, leaving.
 
 use crate::world::World;
-use hermes_tui::app::Cmd;
 use hermes_tui::app::view_model::{Mode, Overlay};
+use hermes_tui::app::{Cmd, Msg};
 use hermes_tui::domain::{
     BackendKind, EnvSpec, Event, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span, VerdictKind,
 };
@@ -224,4 +224,16 @@ fn an_overlay_takes_pastes_and_programs_do_not() {
     let session = world.model.state.sessions.values().next().unwrap();
     assert_eq!(session.state, SessionState::Running);
     assert_eq!(world.got(&session.id), "");
+}
+
+#[test]
+fn the_welcome_does_not_offer_what_is_refused_here() {
+    let mut world = World::new(120, 40);
+    let offers = |w: &World| -> Vec<String> {
+        w.view().welcome.expect("a welcome").offers.into_iter().map(|(key, _)| key).collect()
+    };
+    world.msg(Msg::Found(vec![("local".to_owned(), "works".to_owned(), true)]));
+    assert_eq!(offers(&world)[..2], ["n", "f"]);
+    world.msg(Msg::Found(vec![("local".to_owned(), "namespaces are refused".to_owned(), false)]));
+    assert_eq!(offers(&world)[0], "f");
 }

@@ -89,12 +89,18 @@ fn welcome(model: &Model) -> Welcome {
             crate::domain::BackendKind::Local => "make a persistent local sandbox, and a shell in it",
             crate::domain::BackendKind::Docker => "make a persistent container, and a shell in it",
         };
-        vec![
-            ("n".to_owned(), what.to_owned()),
-            ("f".to_owned(), "choose what the environment shall be".to_owned()),
-            (key(Action::Help), "all keys".to_owned()),
-            (key(Action::Quit), "quit".to_owned()),
-        ]
+        let usual = &model.options.env.spec().endpoint;
+        let refused = model.work.refused(usual.as_str());
+        let usual = (!refused).then(|| ("n".to_owned(), what.to_owned()));
+        let other = if refused { "make another kind of environment" } else { "choose what the environment shall be" };
+        usual
+            .into_iter()
+            .chain([
+                ("f".to_owned(), other.to_owned()),
+                (key(Action::Help), "all keys".to_owned()),
+                (key(Action::Quit), "quit".to_owned()),
+            ])
+            .collect()
     } else {
         vec![
             (key(Action::Open), "open a shell in the selected environment".to_owned()),

@@ -78,7 +78,9 @@ fn facts(model: &Model, now: Moment) -> Vec<String> {
         .filter(|e| !state.down.contains_key(&e.spec.endpoint))
         .map(|e| e.spec.endpoint.as_str())
         .collect();
-    out.extend(up.into_iter().take(2).map(|endpoint| format!("{endpoint} ok")));
+    out.extend(up.into_iter().take(2).map(|endpoint| {
+        if model.work.refused(endpoint) { format!("{endpoint} refused") } else { format!("{endpoint} ok") }
+    }));
     match state.environments.len() {
         0 => {}
         1 => out.push("1 env".to_owned()),
