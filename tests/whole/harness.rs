@@ -129,6 +129,11 @@ pub async fn others() {
     }
 }
 
+/// Waits for what must come.
+pub async fn in_time<T>(what: &str, coming: impl Future<Output = T>) -> T {
+    tokio::time::timeout(PATIENCE, coming).await.unwrap_or_else(|_| panic!("waited in vain for: {what}"))
+}
+
 /// Asks again and again until `look` finds something.
 pub async fn until<T>(what: &str, mut look: impl AsyncFnMut() -> Option<T>) -> T {
     let end = Instant::now() + PATIENCE;
@@ -201,8 +206,8 @@ impl World {
         let mut before = None;
         loop {
             others().await;
-            self.backend.settled().await;
-            let settled = self.handle.settled().await.expect("the host runs");
+            in_time("the backend to be quiet", self.backend.settled()).await;
+            let settled = in_time("quiet", self.handle.settled()).await.expect("the host runs");
             // Twice the same: what was on its way in a task that had not run yet is in.
             let now = format!("{:?}", settled.state);
             if before.as_ref() == Some(&now) {
@@ -285,7 +290,7 @@ impl World {
     }
 
     pub async fn ask(&self, request: Request) -> Result<Answer, Refusal> {
-        self.handle.ask(request).await
+        in_time("an answer", self.handle.ask(request)).await
     }
 
     /// Asks without waiting for the answer; it was taken in when this returns.
@@ -470,7 +475,7 @@ impl Running {
             }
             panic!("its events ended before it did");
         };
-        tokio::time::timeout(PATIENCE, all).await.expect("it ends");
+        in_time("the end of a command", all).await;
         outcome
     }
 }
@@ -484,5 +489,5 @@ pub fn ephemeral() -> EnvSpec {
 }
 
 pub async fn ended(host: &mut JoinHandle<Vec<String>>) -> Vec<String> {
-    tokio::time::timeout(PATIENCE, host).await.expect("the host ends").expect("no panic")
+    in_time("the end of the host", host).await.expect("no panic")
 }

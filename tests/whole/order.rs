@@ -1,14 +1,92 @@
 //! What must come before what, whatever the queues hold.
 
-use crate::harness::{World, until};
+use crate::harness::{World, in_time, until};
 use hermes_tui::app::Msg;
-use hermes_tui::domain::{Generation, SessionId, SessionState, Size};
+use hermes_tui::backend::fake::{ExecScript, FakeBackend};
+use hermes_tui::backend::{Backend, ProvisionSpec};
+use hermes_tui::domain::{CallId, EnvId, EnvSpec, Generation, SessionId, SessionState, Size};
 use hermes_tui::pty::fake::{Behaviour, FakePty};
-use hermes_tui::runtime::inbound::{self, Inbound};
+use hermes_tui::runtime::calls::{self, ExecEvent, ExecRequest, Place, Program};
+use hermes_tui::runtime::inbound::{self, Inbound, Outbox};
 use hermes_tui::runtime::sessions::Sessions;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+
+/// Takes what the loop would take, until the end of a program or command: how many bytes came before it.
+async fn bytes_before_the_end(outbox: &mut Outbox) -> usize {
+    let mut bytes = 0;
+    until("the end", async || {
+        assert!(
+            !matches!(outbox.first.try_recv(), Ok(Inbound::SessionOver { .. } | Inbound::CallOver { .. })),
+            "the end is on the queue that overtakes output"
+        );
+        match outbox.output.try_recv() {
+            Ok(Inbound::Msg(Msg::Output { bytes: more, .. } | Msg::CallOutput { bytes: more, .. })) => {
+                bytes += more.len();
+                None
+            }
+            Ok(Inbound::SessionOver { .. } | Inbound::CallOver { .. }) => Some(bytes),
+            _ => None,
+        }
+    })
+    .await
+}
 
 #[tokio::test]
-async fn the_last_output_of_a_program_comes_before_its_end() {
+async fn the_end_of_a_program_comes_behind_its_last_output() {
+    let (inbox, mut outbox) = inbound::channel();
+    let pty = FakePty::new(Behaviour::Silent, Size::default());
+    pty.output(&vec![b'.'; 3 << 20]);
+    pty.end(0);
+    Sessions::default().add(SessionId::new("s"), Generation(1), Size::default(), pty.link(), &inbox);
+    assert_eq!(bytes_before_the_end(&mut outbox).await, 3 << 20);
+    assert!(outbox.output.is_empty());
+}
+
+#[tokio::test]
+async fn the_end_of_a_command_comes_behind_its_last_output() {
+    let (inbox, mut outbox) = inbound::channel();
+    let backend = FakeBackend::local();
+    let wanted = ProvisionSpec {
+        env: EnvId::new("e"),
+        name: "e".to_owned(),
+        generation: Generation(1),
+        spec: EnvSpec::local(),
+        home: "/nowhere".into(),
+        workspace: "/nowhere".into(),
+    };
+    let sandbox = backend.provision(wanted, Box::new(|_| {})).await.expect("made").found.sandbox;
+    backend.script(&["dump"], ExecScript { stdout: vec![b'.'; 3 << 20], exit: Some(0), ..ExecScript::default() });
+    let (_stdin, input) = mpsc::channel(1);
+    let (events, mut told) = mpsc::channel(1024);
+    let request = ExecRequest {
+        call: CallId::new("c"),
+        env: None,
+        conversation: None,
+        program: Program::Argv(vec!["dump".to_owned()]),
+        cwd: None,
+        timeout: None,
+        stdin: input,
+        events,
+        kill: CancellationToken::new(),
+    };
+    let place = Place { backend: Arc::new(backend), sandbox, variables: Vec::new(), inbox };
+    tokio::spawn(calls::run(place, request, CancellationToken::new()));
+    assert_eq!(bytes_before_the_end(&mut outbox).await, 3 << 20);
+    assert!(outbox.output.is_empty());
+    let all = async {
+        let mut ended = false;
+        while let Some(event) = told.recv().await {
+            ended = matches!(event, ExecEvent::Ended { code: 0, .. });
+        }
+        ended
+    };
+    assert!(all.await, "its end is told last");
+}
+
+#[tokio::test]
+async fn a_screen_has_the_last_output_when_its_session_is_over() {
     let (world, _, session) = World::with_shell().await;
     let mut last = vec![b'.'; 600 << 10];
     last.extend(b"\r\nthe very end");
@@ -40,7 +118,7 @@ async fn the_end_of_an_earlier_pty_is_not_that_of_the_present_one() {
     sessions.add(id.clone(), Generation(2), Size::default(), new.link(), &inbox);
     until("the old one to be closed", async || old.is_closed().then_some(())).await;
     let mut serials = Vec::new();
-    while let Some(inbound) = outbox.output.recv().await {
+    while let Some(inbound) = in_time("an end", outbox.output.recv()).await {
         if let Inbound::SessionOver { serial, .. } = inbound {
             serials.push(serial);
             if sessions.remove(&id, serial) {
@@ -48,7 +126,7 @@ async fn the_end_of_an_earlier_pty_is_not_that_of_the_present_one() {
             }
             assert!(!new.is_closed());
             sessions.write(&id, b"still there".to_vec()).expect("open");
-            new.wait_written(|w| w == b"still there").await;
+            in_time("the backend", new.wait_written(|w| w == b"still there")).await;
             new.end(0);
         }
     }
@@ -65,8 +143,7 @@ async fn settled_comes_although_the_last_thing_in_flight_ends_late() {
             tokio::task::yield_now().await;
             drop(busy);
         });
-        let settled = tokio::time::timeout(std::time::Duration::from_secs(5), world.handle.settled()).await;
-        assert!(settled.expect("it is told").is_some());
+        assert!(in_time("quiet", world.handle.settled()).await.is_some());
         late.await.expect("no panic");
     }
 }
@@ -87,7 +164,7 @@ async fn senders_from_threads_and_tasks_never_block_each_other_for_good() {
     for _ in 0..500 {
         world.typed("x").await;
     }
-    world.pty(&session).wait_written(|written| written.len() == 500).await;
+    in_time("the backend", world.pty(&session).wait_written(|written| written.len() == 500)).await;
     until("the threads to end", async || threads.iter().all(std::thread::JoinHandle::is_finished).then_some(())).await;
 }
 

@@ -1,6 +1,6 @@
 //! A conversation's turns and the reaper, from the first command to the next start.
 
-use crate::harness::{Run, START, World, persistent};
+use crate::harness::{Run, START, World, in_time, persistent};
 use hermes_tui::backend::fake::{ExecScript, FakeBackend};
 use hermes_tui::domain::{Generation, NoticeKind, Phase, Span, VerdictKind};
 
@@ -88,7 +88,7 @@ async fn a_typed_key_moves_the_deadline() {
     world.pass(Span(idle.0 - 1_000)).await;
     assert_eq!(world.told(NoticeKind::EnvWarned).await.len(), 1);
     world.typed("x").await;
-    world.pty(&session).wait_written(|w| w == b"x").await;
+    in_time("the backend", world.pty(&session).wait_written(|w| w == b"x")).await;
     world.pass(Span(1_000)).await;
     assert_eq!(world.env(&env).await.phase, Phase::Ready);
     let left = world.env(&env).await.deadline.expect("a deadline").since(world.clock.now());

@@ -1,6 +1,6 @@
 //! What people type and paste, also into programs that do not read.
 
-use crate::harness::{World, until};
+use crate::harness::{World, in_time, until};
 use hermes_tui::domain::Request;
 
 #[tokio::test]
@@ -25,7 +25,7 @@ async fn a_paste_waits_for_a_program_that_does_not_read_and_arrives_whole() {
     world.keys("C-b ?").await;
     world.see("help").await;
     pty.set_deaf(false);
-    pty.wait_written(|written| written.len() > text.len()).await;
+    in_time("the backend", pty.wait_written(|written| written.len() > text.len())).await;
     let written = pty.written();
     assert!(written.starts_with(text.as_bytes()) && written.ends_with(b"Z"), "{} bytes", written.len());
 }
@@ -43,7 +43,7 @@ async fn more_than_can_wait_is_refused_with_a_sentence() {
     let refusal = world.handle.send_keys(session.clone(), vec![b'y'; 3 << 20]).await.expect_err("too much waits");
     assert!(refusal.message.contains("30 MiB"), "{refusal:?}");
     pty.set_deaf(false);
-    pty.wait_written(|written| written.len() >= 30 << 20).await;
+    in_time("the backend", pty.wait_written(|written| written.len() >= 30 << 20)).await;
     world.settle().await;
     assert_eq!(pty.written().len(), 30 << 20, "the third was refused, not cut");
     let refusal = world.handle.send_keys(session.clone(), vec![b'y'; 40 << 20]).await.expect_err("too much at once");
