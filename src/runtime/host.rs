@@ -148,7 +148,6 @@ impl Host {
             self.on_time();
         }
         self.finish_step();
-        self.sessions.close_all();
         self.journal.close();
         self.report
     }

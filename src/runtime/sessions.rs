@@ -141,13 +141,6 @@ impl Sessions {
         }
         is_it
     }
-
-    /// Closes all.
-    pub fn close_all(&self) {
-        for open in self.open.values() {
-            open.close.notify_one();
-        }
-    }
 }
 
 async fn read_all(session: SessionId, mut reader: Box<dyn AsyncRead + Send + Unpin>, inbox: &Inbox) {
