@@ -45,7 +45,7 @@ async fn a_sandbox_that_was_started_again_meanwhile_is_spared() {
 }
 
 #[tokio::test]
-async fn a_sandbox_that_is_anothers_now_is_spared() {
+async fn a_sandbox_of_another_environment_is_spared() {
     let (mut world, env, sandbox) = decided().await;
     world.backend.alter(&sandbox, |found| found.env = EnvId::new("other"));
     is_left_alone(&mut world, &env, "is now that of environment other").await;
