@@ -2,12 +2,14 @@
 
 use super::queries;
 use super::requests::Defaults;
-use super::shapes::{EndpointInfo, EnvExtra, Extras, HostInfo};
+use super::shapes::{self, EndpointInfo, EnvExtra, Extras, HostInfo};
 use crate::app::Model;
 use crate::app::model::PaneKind;
 use crate::backend::Backend;
-use crate::domain::{EndpointId, EnvId, EnvSpec, SandboxId, SessionId, Span};
+use crate::domain::{EndpointId, EnvId, EnvSpec, Event, Phase, Refusal, RefusalKind, SandboxId, SessionId, Span};
+use crate::runtime::erase::erase;
 use crate::runtime::handle::HostHandle;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -17,6 +19,8 @@ use std::time::{Duration, Instant};
 const LEASE_TTL: Span = Span::seconds(3600);
 /// Measured disk use is good for this long.
 const MEASURED: Duration = Duration::from_secs(30);
+/// That many sandboxes are looked into for one answer.
+const LOOKS: usize = 64;
 /// A look that takes longer is shown the next time.
 const PATIENCE: Duration = Duration::from_millis(1500);
 
@@ -116,6 +120,57 @@ impl About {
         let disk_bytes = disk.or(seen.extra.disk_bytes);
         seen.extra = looked.ok().flatten().unwrap_or_default();
         seen.extra.disk_bytes = disk_bytes;
+    }
+
+    /// Has the core look into what runs: one environment, or all.
+    pub async fn gather_evidence(&self, text: Option<String>) {
+        let found = self.handle.read(move |model, _| {
+            let one = text.map(|text| queries::environment(&model.state, &text).map(|env| env.id.clone()));
+            let wanted = |id: &EnvId| one.as_ref().is_none_or(|one| one.as_ref().is_ok_and(|one| one == id));
+            let ready = model.state.environments.values().filter(|env| env.phase == Phase::Ready && wanted(&env.id));
+            let looks = ready.filter_map(|env| {
+                Some((env.id.clone(), env.spec.endpoint.clone(), env.generation, env.sandbox.clone()?))
+            });
+            looks.take(LOOKS).collect::<Vec<_>>()
+        });
+        let looks =
+            found.await.unwrap_or_default().into_iter().map(|(env, endpoint, generation, sandbox)| async move {
+                let backend = self.backends.get(&endpoint)?;
+                let evidence = tokio::time::timeout(PATIENCE, backend.evidence(sandbox)).await.ok()?;
+                let evidence = evidence.map_err(|error| error.message);
+                self.handle.tell(Event::EvidenceGathered { env, generation, evidence }).await;
+                Some(())
+            });
+        futures_util::future::join_all(looks).await;
+    }
+
+    /// The folder of an environment's files, if it is there.
+    #[must_use]
+    pub fn files(&self, id: &str) -> Option<PathBuf> {
+        let plain = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric());
+        Some(self.envs_dir.join(id)).filter(|folder| plain && folder.is_dir())
+    }
+
+    /// Deletes what an environment left that is not listed any more, by its full id. `None` when that is not the case.
+    pub async fn remove_left_files(&self, id: &str) -> Option<Result<Value, Refusal>> {
+        let folder = self.files(id)?;
+        let (text, exact) = (id.to_owned(), EnvId::new(id));
+        let known = self
+            .handle
+            .read(move |model, _| model.state.environments.contains_key(&exact) || model.state.resolve(&text).is_ok());
+        if known.await.unwrap_or(true) {
+            return None;
+        }
+        let shown = folder.display().to_string();
+        let erased = tokio::task::spawn_blocking(move || erase(&folder)).await.ok()?;
+        Some(match erased {
+            Ok(()) => Ok(shapes::reply(json!({"environment": null, "removed": id}))),
+            Err(error) => Err(Refusal::new(
+                RefusalKind::Failed,
+                format!("cannot delete {shown}: {error}"),
+                "delete the folder by hand",
+            )),
+        })
     }
 
     async fn look(&self, endpoint: &EndpointId, sandbox: Option<SandboxId>) -> Option<EnvExtra> {

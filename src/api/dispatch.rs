@@ -8,7 +8,7 @@ use super::keys::{self, KeyInput};
 use super::protocol::{ApiCall, EVENT, ExecStart, SessionCapture, SessionSendKeys};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
 use super::{Plan, answer_value, plan, queries, shapes};
-use crate::domain::{Answer, Refusal, RefusalKind, Request, SessionId};
+use crate::domain::{Answer, ConversationId, Refusal, RefusalKind, Request, SessionId};
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
 use crate::term;
@@ -93,9 +93,21 @@ impl Dispatcher {
 
     /// Everything that the state answers or the core carries out.
     async fn planned(&self, call: ApiCall) -> Result<Value, Refusal> {
-        if let ApiCall::EnvShow(params) = &call {
-            self.about.look_closely(&params.env).await;
+        match &call {
+            ApiCall::EnvShow(params) => self.about.look_closely(&params.env).await,
+            // An explanation rests on a fresh look.
+            ApiCall::Reap(params) => self.about.gather_evidence(params.explain.clone()).await,
+            ApiCall::EnvRemove(params) if params.data => {
+                if let Some(answer) = self.about.remove_left_files(&params.env).await {
+                    return answer;
+                }
+            }
+            _ => {}
         }
+        let open_turn = match &call {
+            ApiCall::TurnEnd(params) => self.open_turn(params.conversation.clone()).await?,
+            _ => None,
+        };
         let (about, asked) = (Arc::clone(&self.about), call.clone());
         let plan = self.host.read(move |model, now| {
             let extras = about.extras(model);
@@ -105,11 +117,20 @@ impl Dispatcher {
             Plan::Answer(answer) => answer,
             Plan::Request(request) => {
                 let answer = self.host.ask(*request).await?;
+                let ended_turn = matches!(call, ApiCall::TurnEnd(_));
                 let (about, of) = (Arc::clone(&self.about), answer.clone());
                 let value =
                     self.host.read(move |model, now| answer_value(&model.state, now, &call, &of, &about.extras(model)));
                 match (value.await, answer) {
-                    (Ok(value), _) => value,
+                    (Ok(value), _) => value.map(|mut value| {
+                        if ended_turn {
+                            value["ended"] = json!(open_turn);
+                        }
+                        if let Some(files) = value["removed"].as_str().and_then(|id| self.about.files(id)) {
+                            value["files"] = json!(files);
+                        }
+                        value
+                    }),
                     // The host ended right after it said that all is done.
                     (Err(_), Answer::Done) => Ok(shapes::reply(json!({"done": true}))),
                     (Err(refusal), _) => Err(refusal),
@@ -121,6 +142,16 @@ impl Dispatcher {
                 "see its documentation",
             )),
         }
+    }
+
+    /// The number of a conversation's open turn.
+    async fn open_turn(&self, conversation: String) -> Result<Option<u32>, Refusal> {
+        self.host
+            .read(move |model, _| {
+                let found = model.state.conversations.get(&ConversationId::new(conversation))?;
+                found.turns.last().filter(|turn| turn.ended.is_none()).map(|turn| turn.number)
+            })
+            .await
     }
 
     fn running(&self, connection: ConnectionId, call: &str) -> Result<ExecHandle, ApiError> {
@@ -170,7 +201,14 @@ impl Dispatcher {
             tokio::select! {
                 happening = happenings.recv() => match happening {
                     Some(h) => {
-                        if !out.notify(EVENT, &shapes::event(h.seq, h.at, &h.notice)) {
+                        let mut line = shapes::event(h.seq, h.at, &h.notice);
+                        if let Some(env) = h.notice.env {
+                            let name = self.host.read(move |model, _| model.state.environments.get(&env).map(|e| e.name.clone()));
+                            if let Ok(Some(name)) = name.await {
+                                line["name"] = json!(name);
+                            }
+                        }
+                        if !out.notify(EVENT, &line) {
                             return;
                         }
                     }

@@ -17,6 +17,7 @@ pub mod requests;
 pub mod server;
 pub mod shapes;
 pub mod start;
+pub mod takeover;
 
 pub use error::{ApiError, ErrorCode};
 pub use protocol::ApiCall;

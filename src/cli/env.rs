@@ -126,7 +126,7 @@ pub(super) fn run(context: &Context, verb: Env) -> Result<u8, Failure> {
 }
 
 fn until(env: &Value) -> String {
-    seconds_until(&env["idle_deadline_at"]).map_or_else(String::new, |left| format!(": due in {}", clock(left)))
+    seconds_until(&env["idle_deadline_at"]).map_or_else(String::new, |left| format!(", due in {}", clock(left)))
 }
 
 /// What the table says of an environment's future: who holds it, or when it is due.
@@ -243,7 +243,7 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
         ),
         ("limits", join(&env["limits"], &|limit| format!("{} {}", text(limit, "name"), text(limit, "value")))),
         ("variables", join(&env["variables"], &word)),
-        ("idle time", format!("{idle}{}", until(env).replace(':', ","))),
+        ("idle time", format!("{idle}{}", until(env))),
         ("last activity", activity),
         ("held by", join(&env["holders"], &|h| format!("{}, for {}", holder(h), ago(&h["since"]).replace(" ago", "")))),
         ("conversations", join(&env["conversations"], &word)),
@@ -265,13 +265,20 @@ fn rm(context: &Context, out: &Printer, remove: &Remove) -> Result<u8, Failure> 
         }
         let reply = context.call(&ApiCall::EnvShow(EnvRef { env: remove.env.clone() }))?;
         if !confirmed(out, &reply["environment"], remove.data)? {
-            return Err(ApiError::new(ErrorCode::Failed, "nothing was removed", "answer y to remove it").into());
+            out.line("nothing was removed")?;
+            return Ok(ErrorCode::Failed.exit_code());
         }
     }
     let call = ApiCall::EnvRemove(EnvRemove { env: remove.env.clone(), force: remove.force, data: remove.data });
-    let kept = if remove.data { "with its files" } else { "its files are kept" };
-    context.show(&call, |_| {
-        out.line(&format!("{} is removed; {kept}", output::plain(&remove.env)).replace("; with", " with"))
+    context.show(&call, |reply| {
+        let name = output::plain(&remove.env);
+        match reply["files"].as_str() {
+            Some(files) if !remove.data => {
+                out.line(&format!("{name} is removed; its files are kept in {}", output::plain(files)))?;
+                out.line(&format!("  delete them with: hermes-tui env rm {} --data --yes", text(reply, "removed")))
+            }
+            _ => out.line(&format!("{name} is removed with its files")),
+        }
     })
 }
 

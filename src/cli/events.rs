@@ -40,7 +40,9 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
                 print_json(&event)?;
             } else {
                 let when = out.styled(&local_time(&event["at"]), Style::Dim);
-                out.line(&format!("{when}  {:<20} {}", text(&event, "kind"), text(&event, "text")))?;
+                let (said, name) = (text(&event, "text"), text(&event, "name"));
+                let place = if said.contains(&name) { String::new() } else { format!("{name}: ") };
+                out.line(&format!("{when}  {:<20} {place}{said}", text(&event, "kind")))?;
             }
         }
     })

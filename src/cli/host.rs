@@ -2,9 +2,9 @@
 
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, clock, print_json, seconds_until, text};
-use crate::api::host;
 use crate::api::protocol::{self, Nothing};
 use crate::api::{ApiCall, ApiError, ErrorCode};
+use crate::api::{host, takeover};
 use crate::runtime::options::{HostError, HostOptions};
 
 use clap::Args;
@@ -58,7 +58,9 @@ pub(super) fn screen(context: &Context) -> Result<u8, Failure> {
         )
         .into());
     }
-    ended(host::run(&options(context, true)?))
+    let options = options(context, true)?;
+    context.wait(async { Ok(takeover::take_over(&options.paths).await?) })?;
+    ended(host::run(&options))
 }
 
 pub(super) fn serve(context: &Context, serve: &Serve) -> Result<u8, Failure> {

@@ -85,9 +85,10 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
             }));
             context.show(&call, |reply| {
                 out.line(&format!(
-                    "turn {} of {} began in environment {}, session {}",
+                    "turn {} of {} ({}) began in environment {}, session {}",
                     reply["number"],
                     text(reply, "conversation"),
+                    text(reply, "turn"),
                     text(reply, "environment"),
                     text(reply, "session"),
                 ))
@@ -101,7 +102,10 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
         Turn::End(end) => {
             let name = output::plain(&end.conversation);
             let call = ApiCall::TurnEnd(TurnEnd { conversation: end.conversation, status: end.status });
-            context.show(&call, |_| out.line(&format!("{name}: no turn is open now")))
+            context.show(&call, |reply| match reply["ended"].as_u64() {
+                Some(number) => out.line(&format!("turn {number} of {name} ended")),
+                None => out.line(&format!("{name} had no open turn")),
+            })
         }
         Turn::List(which) => {
             let call = ApiCall::TurnList(ConversationRef { conversation: which.conversation });

@@ -158,10 +158,11 @@ impl Calls {
     }
 }
 
-/// Keeps a conversation's working directory and exported variables between `--shell` commands. `$1` is the file of
-/// the state, `$2` the script. A trap saves, so that `exit` in a script does not lose the state.
+/// Keeps a conversation's working directory and exported variables between `--shell` commands, also over a stop of the
+/// sandbox: in its home. `$1` is the name of the state, `$2` the script. A trap saves, so that `exit` in a script does not lose the state.
 const SHELL_STATE: &str = r#"
-__htui_state=$1; __htui_script=$2; set --
+__htui_dir="${HOME:-/tmp}/.cache/hermes-tui"; mkdir -p "$__htui_dir" 2>/dev/null; [ -w "$__htui_dir" ] || __htui_dir=/tmp
+__htui_state="$__htui_dir/$1"; __htui_script=$2; set --
 [ -r "$__htui_state" ] && . "$__htui_state" >/dev/null 2>&1
 [ -r "$__htui_state.cwd" ] && cd -- "$(cat "$__htui_state.cwd")" 2>/dev/null
 __htui_save() {
@@ -175,6 +176,9 @@ trap __htui_save EXIT
 eval "$__htui_script"
 "#;
 
+/// Prints the working directory of the state `$1`.
+pub const SHELL_DIRECTORY: &str = r#"cat "${HOME:-/tmp}/.cache/hermes-tui/$1.cwd" 2>/dev/null || cat "/tmp/$1.cwd""#;
+
 /// bash where there is one, else the plain shell.
 const SHELL_FOUND: &str = r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$1" bash "$2" "$3"; else exec sh -c "$1" sh "$2" "$3"; fi"#;
 
@@ -182,7 +186,7 @@ fn state_file(conversation: Option<&ConversationId>) -> String {
     use sha2::{Digest, Sha256};
     let name = conversation.map_or("", ConversationId::as_str);
     let hash: String = Sha256::digest(name.as_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect();
-    format!("/tmp/.htui-shell-{hash}")
+    format!("shell-{hash}")
 }
 
 fn argv(request: &ExecRequest) -> Vec<String> {
@@ -413,7 +417,7 @@ async fn forward(
 }
 
 async fn directory_after(place: &Place, call: &CallId, state: &str) -> Option<String> {
-    let argv = vec!["/bin/cat".to_owned(), format!("{state}.cwd")];
+    let argv = ["/bin/sh", "-c", SHELL_DIRECTORY, "sh", state].map(str::to_owned).to_vec();
     let spec = ExecSpec { call: call.clone(), argv, env: place.variables.clone(), cwd: Some("/".to_owned()) };
     let read = async {
         let mut link = place.backend.exec(place.sandbox.clone(), spec).await.ok()?;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use tokio_util::task::TaskTracker;
 
 /// Making a sandbox may pull an image; nothing else may take that long.
 const PROVISION: Duration = Duration::from_secs(600);
@@ -16,6 +17,9 @@ const PROVISION: Duration = Duration::from_secs(600);
 const TEARDOWN: Duration = Duration::from_secs(60);
 /// A look, opening a PTY, or starting a command.
 pub(super) const LOOK: Duration = Duration::from_secs(20);
+
+/// At the end of the host, files are still deleted for this long.
+const DELETIONS: Duration = Duration::from_secs(10);
 
 /// A PTY that was opened, on its way to the loop.
 pub struct OpenedSession {
@@ -35,6 +39,7 @@ pub struct Performer {
     backends: Arc<BTreeMap<EndpointId, Arc<dyn Backend>>>,
     envs_dir: PathBuf,
     inbox: Inbox,
+    deletions: TaskTracker,
 }
 
 /// A sandbox to be made or started.
@@ -71,7 +76,7 @@ impl Performer {
     /// For these backends; `envs_dir` is the folder of the environments' files.
     #[must_use]
     pub fn new(backends: BTreeMap<EndpointId, Arc<dyn Backend>>, envs_dir: PathBuf, inbox: Inbox) -> Self {
-        Self { backends: Arc::new(backends), envs_dir, inbox }
+        Self { backends: Arc::new(backends), envs_dir, inbox, deletions: TaskTracker::new() }
     }
 
     /// The backends by endpoint.
@@ -198,7 +203,7 @@ impl Performer {
         let folder = self.envs_dir.join(env.as_str());
         let inbox = self.inbox.clone();
         let busy = self.inbox.outstanding();
-        tokio::task::spawn_blocking(move || {
+        self.deletions.spawn_blocking(move || {
             if let Err(e) = super::erase::erase(&folder) {
                 let text = format!("deleting {} failed: {e}; delete the folder by hand", folder.display());
                 tracing::warn!("{text}");
@@ -207,6 +212,14 @@ impl Performer {
             }
             drop(busy);
         });
+    }
+
+    /// Waits until what is to be deleted is deleted, within reason: at the end of the host.
+    pub async fn finish_deletions(&self) {
+        self.deletions.close();
+        if tokio::time::timeout(DELETIONS, self.deletions.wait()).await.is_err() {
+            tracing::warn!("files of removed environments are left: deleting them took too long");
+        }
     }
 
     /// Opens a PTY.

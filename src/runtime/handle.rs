@@ -4,7 +4,7 @@ use super::calls::ExecRequest;
 use super::event_log::{Happening, Subscriber};
 use super::inbound::{Inbound, Inbox};
 use crate::app::Model;
-use crate::domain::{Answer, Moment, Refusal, RefusalKind, Request, SessionId};
+use crate::domain::{Answer, Event, Moment, Refusal, RefusalKind, Request, SessionId};
 use tokio::sync::{mpsc, oneshot};
 
 /// A happening waits in a queue this long before its follower is dropped.
@@ -39,6 +39,11 @@ impl HostHandle {
             Ok(answer) => Ok(answer),
             Err(_) => Err(ended()),
         }
+    }
+
+    /// Tells the core what happened.
+    pub async fn tell(&self, event: Event) {
+        self.inbox.event(event).await;
     }
 
     /// Reads the model between two events.

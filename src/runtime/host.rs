@@ -110,6 +110,12 @@ impl Host {
         self.update(msg);
     }
 
+    /// The core's memory.
+    #[must_use]
+    pub fn state(&self) -> &crate::domain::State {
+        &self.model.state
+    }
+
     /// Takes in what the journal remembers: the core's rows, then output for the feed.
     pub fn restore(&mut self, remembered: Vec<Msg>) {
         let now = self.clock.now();
@@ -148,6 +154,7 @@ impl Host {
             self.on_time();
         }
         self.finish_step();
+        self.performer.finish_deletions().await;
         self.journal.close();
         self.report
     }

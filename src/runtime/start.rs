@@ -17,9 +17,9 @@ use crate::backend::Backend;
 use crate::backend::local::LocalConfig;
 use crate::backend::registry::{self, BackendsConfig};
 use crate::config::{self, Options};
-use crate::domain::EndpointId;
+use crate::domain::{EndpointId, Event};
 use crate::ui::{self, ColourDepth};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -78,6 +78,7 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
         Msg::Trouble(text)
     });
     host.restore(trouble.collect());
+    host.restore(unknown_endpoints(&host, &backends));
     for backend in backends.values() {
         watcher::watch(backend, inbox.clone());
     }
@@ -92,6 +93,17 @@ fn backends(paths: &Paths, options: &Options) -> Result<BTreeMap<EndpointId, Arc
     let mut local = LocalConfig::new(exe, &paths.data_dir, &paths.runtime_dir);
     local.shell = options.shell.first().cloned();
     Ok(registry::build(BackendsConfig { local: Some(local) }))
+}
+
+/// What the journal remembers on endpoints that this host does not have must not wait for an answer of theirs.
+fn unknown_endpoints(host: &Host, backends: &BTreeMap<EndpointId, Arc<dyn Backend>>) -> Vec<Msg> {
+    let used: BTreeSet<&EndpointId> = host.state().environments.values().map(|env| &env.spec.endpoint).collect();
+    let unknown = used.into_iter().filter(|endpoint| !backends.contains_key(*endpoint));
+    let known: Vec<&str> = backends.keys().map(EndpointId::as_str).collect();
+    let detail = format!("there is no such endpoint here; there is: {}", known.join(", "));
+    unknown
+        .map(|endpoint| Msg::Domain(Event::EndpointDown { endpoint: endpoint.clone(), detail: detail.clone() }))
+        .collect()
 }
 
 fn theme(theme: config::Theme) -> ui::Theme {

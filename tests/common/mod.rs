@@ -5,6 +5,7 @@
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 /// The binary under test.
@@ -128,6 +129,14 @@ impl Profile {
         self.json(&["env", "show", name])["environment"].clone()
     }
 
+    /// Waits until something of this kind holds it.
+    pub fn wait_for_holder(&self, name: &str, kind: &str) {
+        wait_for(&format!("a {kind} that holds {name}"), PATIENCE, || {
+            let env = self.env(name);
+            env["holders"].as_array()?.iter().any(|holder| holder["kind"] == kind).then_some(())
+        });
+    }
+
     pub fn wait_for_phase(&self, name: &str, phase: &str, patience: Duration) -> Value {
         wait_for(&format!("{name} to be {phase}"), patience, || {
             let env = self.env(name);
@@ -247,7 +256,9 @@ impl Tmux {
             skip("tmux is not installed");
             return None;
         }
-        let tmux = Self { socket: profile.path().join("tmux.sock") };
+        static STARTED: AtomicUsize = AtomicUsize::new(0);
+        let number = STARTED.fetch_add(1, Ordering::Relaxed);
+        let tmux = Self { socket: profile.path().join(format!("tmux{number}.sock")) };
         let (x, y) = (cols.to_string(), rows.to_string());
         let mut new = tmux.command(&["-f", "/dev/null", "new-session", "-d", "-x", &x, "-y", &y]);
         for (key, value) in profile.variables() {

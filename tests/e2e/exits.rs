@@ -227,10 +227,36 @@ fn a_second_process_on_the_same_profile_is_told_so() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output);
     assert!(said.contains("already is") && said.contains("hermes-tui shutdown"), "{said}");
+}
+
+#[test]
+fn the_screen_takes_the_place_of_a_host_without_one_and_of_no_other() {
+    let profile = Profile::new();
+    // A verb starts a host without a screen.
+    let made = profile.json(&["env", "new", "kept", "--persistent"])["environment"].clone();
+    let first = profile.host_process();
+    let Some(tmux) = Tmux::open(&profile, 120, 24) else { return };
+    tmux.wait("kept");
+    wait_until_gone("the host without a screen", &[first]);
+    let taken = profile.env("kept");
+    assert_eq!((&taken["sandbox"], &taken["phase"]), (&made["sandbox"], &made["phase"]));
+    let second = Tmux::open(&profile, 160, 24).expect("tmux");
+    let screen = second.wait_for_the_end(1);
+    assert!(screen.contains("already is"), "{screen}");
+}
+
+#[test]
+fn the_screen_does_not_cut_off_a_command_of_a_host_without_one() {
+    let profile = Profile::new();
+    profile.json(&["env", "new", "busy", "--persistent"]);
+    let mut command = profile.command(&["exec", "busy", "--", "sleep", "600"]).spawn().unwrap();
+    profile.wait_for_holder("busy", "call");
     let Some(tmux) = Tmux::open(&profile, 160, 24) else { return };
     let screen = tmux.wait_for_the_end(1);
-    assert!(screen.contains("already is"), "{screen}");
-    tmux.assert_whole();
+    assert!(screen.contains("sleep 600 in busy"), "{screen}");
+    assert!(command.try_wait().unwrap().is_none(), "the command runs on");
+    command.kill().unwrap();
+    command.wait().unwrap();
 }
 
 #[test]

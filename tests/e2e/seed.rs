@@ -49,6 +49,7 @@ fn a_persistent_environment_survives_its_turns_and_is_stopped_when_idle() {
     assert_eq!(third["sandbox"]["id"], first["sandbox"]["id"]);
     assert!(third["sandbox"]["generation"].as_u64() > first["sandbox"]["generation"].as_u64());
     assert_eq!(shell(&profile, "c1", "cat /workspace/marker"), "kept\n", "with its files");
+    assert_eq!(shell(&profile, "c1", "echo $MOOD; pwd"), "good\n/tmp\n", "and its shell state");
     profile.json(&["turn", "end", "--conversation", "c1"]);
 }
 

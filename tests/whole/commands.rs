@@ -3,6 +3,7 @@
 use crate::harness::{Run, World, persistent, until};
 use hermes_tui::backend::fake::{ExecScript, Op};
 use hermes_tui::domain::{CallId, EnvId, Phase, Request, Span};
+use hermes_tui::runtime::calls::SHELL_DIRECTORY;
 use hermes_tui::runtime::calls::{ExecEvent, OUR_FAILURE, TIMED_OUT};
 use std::time::Duration;
 
@@ -176,10 +177,10 @@ async fn a_shell_goes_on_where_the_last_one_of_its_conversation_stood() {
     let shell = Run { conversation: Some("c1"), shell: Some("cd src"), ..Run::of(&[]) };
     world.exec(shell.clone()).await.outcome().await;
     let log = world.backend.log();
-    let asked = log.iter().find(|line| line.contains("/bin/cat /tmp/.htui-shell-")).expect("asked where it stands");
-    let file = asked.rsplit(' ').next().expect("a file").to_owned();
+    let asked = log.iter().find(|line| line.contains(SHELL_DIRECTORY)).expect("asked where it stands");
+    let name = asked.rsplit(' ').next().expect("a name").to_owned();
     let answer = ExecScript { stdout: b"/workspace/src\n".to_vec(), exit: Some(0), ..ExecScript::default() };
-    world.backend.script(&["/bin/cat", &file], answer);
+    world.backend.script(&["/bin/sh", "-c", SHELL_DIRECTORY, "sh", &name], answer);
     world.exec(shell.clone()).await.outcome().await;
     let third = world.exec(shell).await;
     let call = third.call.clone();
