@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -159,11 +159,12 @@ fn notification(method: &str, params: &Value) -> Value {
     json!({"jsonrpc": "2.0", "method": method, "params": params})
 }
 
-/// The listening socket. Its file is removed when dropped.
+/// The listening socket. Its file is removed when dropped, unless another has taken the name since.
 #[derive(Debug)]
 pub struct Server {
     listener: UnixListener,
     path: PathBuf,
+    inode: u64,
 }
 
 impl Server {
@@ -190,7 +191,8 @@ impl Server {
         // Nobody else can enter the folder, so the moment between these two is nobody's.
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o600))?;
-        Ok(Self { listener, path: path.to_owned() })
+        let inode = fs::symlink_metadata(path)?.ino();
+        Ok(Self { listener, path: path.to_owned(), inode })
     }
 
     /// Serves until dropped. Everything that is asked for goes to `host`.
@@ -243,7 +245,10 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        // Where somebody deleted the profile while we ran, another host may live there by now.
+        if fs::symlink_metadata(&self.path).is_ok_and(|found| found.ino() == self.inode) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 

@@ -45,6 +45,13 @@ pub async fn connect_or_start(paths: &Paths, config: Option<&Path>) -> Result<Cl
             }
         }
         if Instant::now() >= deadline {
+            if let (Ok(Some(_)), Some(owner)) = (child.try_wait(), Owner::present(paths)) {
+                return Err(ApiError::new(
+                    ErrorCode::NoHost,
+                    format!("the host (pid {}) does not answer at {}", owner.pid, owner.socket.display()),
+                    format!("end it with `kill {}`, which keeps persistent environments, then try again", owner.pid),
+                ));
+            }
             return Err(ApiError::new(
                 ErrorCode::NoHost,
                 format!("started a host (pid {}), but it does not answer after {} s", child.id(), START_TIME.as_secs()),

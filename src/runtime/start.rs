@@ -145,12 +145,12 @@ impl Prepared {
         Ok(guard)
     }
 
-    /// Ends the host in order on SIGTERM, SIGINT and SIGHUP.
+    /// Ends the host in order on SIGTERM, SIGINT, SIGHUP and SIGQUIT.
     ///
     /// # Errors
     /// The handlers cannot be set.
     pub fn obey_signals(&self) -> Result<(), HostError> {
-        for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup()] {
+        for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
             self.on_signal(kind, || Inbound::Terminate)?;
         }
         // How tests see that the terminal comes back after a panic of the loop; not in a release.

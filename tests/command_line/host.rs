@@ -118,6 +118,30 @@ fn a_host_that_was_killed_is_replaced() {
 }
 
 #[test]
+fn a_host_whose_socket_is_gone_is_named() {
+    let profile = Profile::new();
+    let host = profile.serve();
+    fs::remove_file(profile.socket()).unwrap();
+    let list = profile.run(&["--json", "env", "list"]);
+    let error = list.error(1, "no_host");
+    assert!(error["message"].as_str().unwrap().contains(&format!("(pid {}) does not answer", host.0.id())), "{list:?}");
+}
+
+#[test]
+fn every_signal_that_asks_for_an_end_ends_the_host_in_order() {
+    use nix::sys::signal::{Signal, kill};
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP, Signal::SIGQUIT] {
+        let profile = Profile::new();
+        let mut host = profile.serve();
+        // It answers, so its handlers are set.
+        assert_eq!(profile.run(&["status"]).code, 0);
+        kill(nix::unistd::Pid::from_raw(host.0.id() as i32), signal).unwrap();
+        assert_eq!(host.0.wait().unwrap().code(), Some(0), "{signal}");
+        assert!(!profile.socket().exists());
+    }
+}
+
+#[test]
 fn many_commands_at_once_start_one_host() {
     let profile = Profile::new();
     let spawn = |_| profile.command(&["env", "list"]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();

@@ -342,3 +342,16 @@ fn one_connection_too_many_is_told_so_and_those_before_it_are_served() {
         raw.hear_error().1.contains("not JSON").then_some(())
     });
 }
+
+#[test]
+fn a_host_that_ends_leaves_the_socket_of_another_alone() {
+    let served = served();
+    fs::remove_file(&served.socket).unwrap();
+    let runtime = Runtime::new().unwrap();
+    let second = runtime.block_on(async { Server::bind(&served.socket).unwrap() });
+    let socket = served.socket.clone();
+    drop(served.runtime);
+    assert!(socket.exists());
+    drop(second);
+    assert!(!socket.exists());
+}
