@@ -116,6 +116,10 @@ impl Dispatcher {
         match plan.await? {
             Plan::Answer(answer) => answer,
             Plan::Request(request) => {
+                let removed = match &*request {
+                    Request::Remove { env, .. } => Some(env.clone()),
+                    _ => None,
+                };
                 let answer = self.host.ask(*request).await?;
                 let ended_turn = matches!(call, ApiCall::TurnEnd(_));
                 let (about, of) = (Arc::clone(&self.about), answer.clone());
@@ -126,8 +130,9 @@ impl Dispatcher {
                         if ended_turn {
                             value["ended"] = json!(open_turn);
                         }
-                        if let Some(files) = value["removed"].as_str().and_then(|id| self.about.files(id)) {
-                            value["files"] = json!(files);
+                        if let Some(id) = removed {
+                            value["files"] = json!(self.about.files(id.as_str()));
+                            value["removed"] = json!(id);
                         }
                         value
                     }),

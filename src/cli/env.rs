@@ -277,7 +277,8 @@ fn rm(context: &Context, out: &Printer, remove: &Remove) -> Result<u8, Failure> 
                 out.line(&format!("{name} is removed; its files are kept in {}", output::plain(files)))?;
                 out.line(&format!("  delete them with: hermes-tui env rm {} --data --yes", text(reply, "removed")))
             }
-            _ => out.line(&format!("{name} is removed with its files")),
+            _ if remove.data => out.line(&format!("{name} is removed with its files")),
+            _ => out.line(&format!("{name} is removed")),
         }
     })
 }

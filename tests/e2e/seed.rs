@@ -110,3 +110,18 @@ fn exec_passes_streams_and_exit_codes_through() {
     let nowhere = profile.run(&["exec", "no-such-environment", "--", "true"]);
     assert_eq!(nowhere.status.code(), Some(125), "{}", text(&nowhere));
 }
+
+#[test]
+fn files_outlive_a_removal_until_they_are_deleted_by_id() {
+    let profile = Profile::serving();
+    let env = profile.json(&["env", "new", "kept", "--persistent"])["environment"].clone();
+    let id = env["id"].as_str().unwrap();
+    profile.run(&["exec", "kept", "--", "sh", "-c", "echo precious > /workspace/f"]);
+    let removed = profile.json(&["env", "rm", "kept", "--yes"]);
+    let files = std::path::PathBuf::from(removed["files"].as_str().expect("where they are"));
+    assert_eq!(std::fs::read_to_string(files.join("workspace/f")).unwrap(), "precious\n");
+    let said = text(&profile.run(&["env", "rm", "kept", "--yes"]));
+    assert!(said.contains("no environment"), "{said}");
+    profile.json(&["env", "rm", id, "--data", "--yes"]);
+    assert!(!files.exists());
+}
