@@ -134,7 +134,11 @@ impl Client {
         };
         let about = format!("hermes-tui {} (pid {})", env!("CARGO_PKG_VERSION"), std::process::id());
         let params = json!({"protocol": PROTOCOL, "client": about});
-        client.sender.put(&json!({"jsonrpc": "2.0", "id": 0, "method": "hello", "params": params})).await?;
+        let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "hello", "params": params});
+        if let Err(error) = client.sender.put(&hello).await {
+            // A host that will not serve us may have said why before it closed.
+            return Err(client.receiver.next().await.err().unwrap_or(error));
+        }
         client.answer(0).await?;
         Ok(client)
     }

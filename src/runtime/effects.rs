@@ -175,7 +175,8 @@ impl Performer {
         let backend = self.backend(&what.endpoint)?;
         let sandbox = what.sandbox;
         let Some(info) = within(LOOK, "looking at the sandbox", backend.inspect(sandbox.clone())).await? else {
-            return Ok(());
+            // Nothing is known of it: what runs of it all the same must not outlive its entry. A missing one is success.
+            return end(&*backend, what.deed, sandbox).await;
         };
         let surprise = |text: String| BackendError::new(FailureKind::Surprise, text, "nothing was ended");
         if info.found.sandbox != sandbox || info.found.env != what.env {
@@ -192,10 +193,7 @@ impl Performer {
                 }
             }
         }
-        match what.deed {
-            Deed::Stop => within(TEARDOWN, "stopping the sandbox", backend.stop(sandbox)).await,
-            Deed::Remove => within(TEARDOWN, "removing the sandbox", backend.remove(sandbox)).await,
-        }
+        end(&*backend, what.deed, sandbox).await
     }
 
     /// Deletes the files of an environment that a person removed with its data.
@@ -259,6 +257,13 @@ pub fn session_env(name: &str, session: &SessionId) -> Vec<(String, String)> {
     ]
     .map(|(key, value)| (key.to_owned(), value.to_owned()))
     .to_vec()
+}
+
+async fn end(backend: &dyn Backend, deed: Deed, sandbox: SandboxId) -> Result<(), BackendError> {
+    match deed {
+        Deed::Stop => within(TEARDOWN, "stopping the sandbox", backend.stop(sandbox)).await,
+        Deed::Remove => within(TEARDOWN, "removing the sandbox", backend.remove(sandbox)).await,
+    }
 }
 
 async fn within<T>(

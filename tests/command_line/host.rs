@@ -74,7 +74,8 @@ fn files_left_behind_in_any_shape_are_deleted_and_the_host_lives_on() {
     let folder = profile.path().join("data/envs").join(made["environment"]["id"].as_str().unwrap());
     let (home, outer) = (folder.join("home"), folder.join("workspace/outer"));
     symlink(profile.path(), home.join("link")).unwrap();
-    for _ in 0..5_000 {
+    // Together longer than any path may be.
+    for _ in 0..900 {
         fs::create_dir(&outer).unwrap();
         if let Err(error) = fs::rename(home.join("deep"), outer.join("deep")) {
             assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
@@ -82,7 +83,7 @@ fn files_left_behind_in_any_shape_are_deleted_and_the_host_lives_on() {
         fs::rename(&outer, home.join("deep")).unwrap();
     }
     fs::create_dir_all(home.join("closed/in")).unwrap();
-    fs::set_permissions(home.join("closed"), fs::Permissions::from_mode(0)).unwrap();
+    fs::set_permissions(home.join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
     let pid = profile.run(&["--json", "status"]).json()["pid"].clone();
     assert!(profile.run(&["--json", "env", "show", "messy"]).json()["environment"]["disk_bytes"].is_u64());
     assert_eq!(profile.run(&["env", "rm", "messy", "--data", "--yes"]).code, 0);
@@ -115,6 +116,35 @@ fn a_host_that_was_killed_is_replaced() {
     status.error(1, "no_host");
     assert_eq!(profile.run(&["env", "list"]).code, 0);
     assert_ne!(profile.run(&["--json", "status"]).json()["pid"], dead);
+}
+
+#[test]
+fn an_environment_whose_files_were_deleted_ends_with_its_processes() {
+    let profile = Profile::new();
+    let made = profile.run(&["--json", "env", "new", "lost"]).json();
+    let sandbox = made["environment"]["sandbox"]["id"].as_str().unwrap().to_owned();
+    let processes = || {
+        let all = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let lines = all.filter_map(|entry| fs::read_to_string(entry.path().join("cmdline")).ok());
+        lines.filter(|line| line.contains(&sandbox)).count()
+    };
+    assert!(processes() > 0);
+    fs::remove_dir_all(profile.path().join("data/envs")).unwrap();
+    assert_eq!(profile.run(&["env", "rm", "lost", "--yes"]).code, 0);
+    wait_for("the end of its processes", || (processes() == 0).then_some(()));
+}
+
+#[test]
+fn a_host_with_no_place_left_says_so_to_commands() {
+    let profile = Profile::new();
+    let _host = profile.serve();
+    let connect = || std::os::unix::net::UnixStream::connect(profile.socket()).unwrap();
+    let others: Vec<_> = (0..300).map(|_| connect()).collect();
+    let list = profile.run(&["--json", "env", "list"]);
+    let error = list.error(1, "failed");
+    assert!(error["message"].as_str().unwrap().contains("256 connections"), "{list:?}");
+    drop(others);
+    wait_for("a free place", || (profile.run(&["env", "list"]).code == 0).then_some(()));
 }
 
 #[test]
