@@ -230,6 +230,9 @@ impl World {
                     self.check_teardown(event, env, *generation, sandbox, *deed)?;
                 }
                 Effect::GatherEvidence { env, .. } | Effect::Provision { env, .. } => self.check_reachable(env)?,
+                Effect::Announce(Notice { kind: NoticeKind::EnvWarned, env: Some(env), .. }) => {
+                    self.check_warning(event, env)?;
+                }
                 Effect::Save(record) if !saved.insert(record.clone()) => {
                     return Err(format!("{record:?} is saved twice in one event"));
                 }
@@ -299,6 +302,22 @@ impl World {
             return Err(format!("the persistent {id} was torn down by {event:?}"));
         }
         self.check_idle(env, generation)
+    }
+
+    /// Nobody is warned of the end of what is in use: a look came back and found nothing that lasts to the deadline, or
+    /// it failed.
+    pub(super) fn check_warning(&self, event: &Event, id: &EnvId) -> Result<(), String> {
+        let deadline = self.state.environments.get(id).and_then(|env| env.deadline).unwrap_or_default();
+        let lasts = |process: &LiveProcess| process.started + Span::hours(24) > deadline;
+        match event {
+            Event::EvidenceGathered { env, evidence: Err(_), .. } if env == id => Ok(()),
+            Event::EvidenceGathered { env, evidence: Ok(found), .. }
+                if env == id && !found.processes.iter().any(lasts) =>
+            {
+                Ok(())
+            }
+            _ => Err(format!("{id} was warned of by {event:?}")),
+        }
     }
 
     /// Ended for idleness: not before its idle time, and not before the deadline that it had before a restart.
