@@ -79,6 +79,9 @@ impl World {
     pub(super) fn before_request(&mut self, reply: ReplyTo, request: &Request) {
         match request {
             Request::Stop { env, force } | Request::Remove { env, force, .. } => {
+                if matches!(request, Request::Remove { data: true, .. }) {
+                    self.data_ordered.insert(env.clone());
+                }
                 let held = self.state.environments.get(env).is_some_and(|env| !env.leases.is_empty());
                 if *force || !held {
                     self.orders.insert(reply, env.clone());
@@ -224,6 +227,12 @@ impl World {
 
     pub(super) fn check(&self, event: &Event, effects: &[Effect]) -> Result<(), String> {
         let mut saved = BTreeSet::new();
+        for env in self.journal.values().filter(|env| env.spec.persistence == Persistence::Ephemeral) {
+            let forgotten = !self.state.environments.contains_key(&env.id);
+            if forgotten && !effects.contains(&Effect::DeleteData(env.id.clone())) {
+                return Err(format!("the files of the ephemeral {} outlive it", env.id));
+            }
+        }
         for effect in effects {
             match effect {
                 Effect::Teardown { env, generation, sandbox, deed, .. } => {
@@ -232,6 +241,12 @@ impl World {
                 Effect::GatherEvidence { env, .. } | Effect::Provision { env, .. } => self.check_reachable(env)?,
                 Effect::Announce(Notice { kind: NoticeKind::EnvWarned, env: Some(env), .. }) => {
                     self.check_warning(event, env)?;
+                }
+                Effect::DeleteData(env) => {
+                    let kept = self.journal.get(env).is_some_and(|env| env.spec.persistence != Persistence::Ephemeral);
+                    if kept && !self.data_ordered.contains(env) {
+                        return Err(format!("the files of {env} were deleted by {event:?}"));
+                    }
                 }
                 Effect::Save(record) if !saved.insert(record.clone()) => {
                     return Err(format!("{record:?} is saved twice in one event"));
