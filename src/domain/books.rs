@@ -23,7 +23,7 @@ pub struct Books {
     pub grace: Option<Moment>,
     /// A look was asked for and is not back.
     pub looking: bool,
-    /// How many looks failed in a row.
+    /// How many looks failed in a row and put an end off.
     pub looks_failed: u32,
     /// What the last look found.
     pub seen: Option<Seen>,

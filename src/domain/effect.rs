@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 pub enum Deed {
     /// Stop it; it can be started again.
     Stop,
-    /// Remove it; files in the data directory stay.
+    /// Remove it; files in the data directory stay, except those of an ephemeral environment.
     Remove,
 }
 

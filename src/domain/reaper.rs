@@ -58,7 +58,7 @@ pub enum Ground {
 pub enum Action {
     /// Nothing.
     Nothing,
-    /// Warn once.
+    /// Warn once: a look found nobody.
     Warn,
     /// Look inside first.
     Look,
@@ -155,22 +155,36 @@ fn judge_idle(env: &Environment, now: Moment, look: Option<&Seen>) -> Judgement 
     };
     let until = Some(deadline.max(env.books.grace.unwrap_or_default()));
     if until.is_some_and(|until| now < until) {
-        let warn = if now >= warns_at && !env.warned { Action::Warn } else { Action::Nothing };
+        let action = if now >= warns_at && !env.warned { warn(env, deadline, now, look) } else { Action::Nothing };
         let known_process = env.books.seen.as_ref().is_some_and(|seen| seen.holds_until(now).is_some());
         let (kind, ground) = match known_process {
             true => (VerdictKind::Held, Ground::Process),
-            false if now >= warns_at => (VerdictKind::Warn, Ground::Idle),
+            false if env.warned => (VerdictKind::Warn, Ground::Idle),
             false => (VerdictKind::Keep, Ground::Idle),
         };
-        return Judgement::new(kind, ground).until(until).action(warn);
+        return Judgement::new(kind, ground).until(until).action(action);
     }
     due(env, Ground::Idle, now, look, true, End::new(now, deed, Cause::Idle))
 }
 
+/// A warning is due: only a look can tell that nobody is there to be disturbed by what it announces. What lives inside
+/// puts the deadline off at once, and nobody is warned.
+fn warn(env: &Environment, deadline: Moment, now: Moment, look: Option<&Seen>) -> Action {
+    let Some(seen) = look else { return if env.books.looking { Action::Nothing } else { Action::Look } };
+    match put_off(env, seen, now) {
+        Some(next) if next > deadline => Action::Defer(next),
+        _ => Action::Warn,
+    }
+}
+
+/// Until when what a look found puts the end off: one idle time, but not beyond the longest hold of a process.
+fn put_off(env: &Environment, seen: &Seen, now: Moment) -> Option<Moment> {
+    Some((now + env.idle_time().unwrap_or(LINGER)).min(seen.holds_until(now)?))
+}
+
 /// It is due: look first where a look is needed, put it off if something lives inside, else end it.
 fn due(env: &Environment, ground: Ground, now: Moment, look: Option<&Seen>, must_look: bool, end: End) -> Judgement {
-    if let Some(until) = look.and_then(|seen| seen.holds_until(now)) {
-        let next = (now + env.idle_time().unwrap_or(LINGER)).min(until);
+    if let Some(next) = look.and_then(|seen| put_off(env, seen, now)) {
         return Judgement::new(VerdictKind::Held, Ground::Process).until(Some(next)).action(Action::Defer(next));
     }
     let action = match look {
@@ -303,7 +317,7 @@ impl State {
         out.announce(Notice::new(NoticeKind::EnvDeferred, text).env(id));
     }
 
-    /// A look is back: decide again with it. A failed look only puts the decision off.
+    /// A look is back: decide again with it.
     pub(super) fn evidence_gathered(
         &mut self,
         out: &mut Outbox,
@@ -342,16 +356,36 @@ impl State {
         self.perform(out, id, action);
     }
 
+    /// A failed look is no reason to end anything, and none to keep quiet: what is due is put off, a warning is given.
     fn look_failed(&mut self, out: &mut Outbox, id: &EnvId, message: &str) {
         let now = out.now;
         let Some(env) = self.edit(out, id) else { return };
         if !std::mem::take(&mut env.books.looking) {
             return;
         }
+        env.rearm(now);
+        let Some(env) = self.environments.get(id) else { return };
+        let judgement = judge(env, self.access(env), now, None);
+        match (judgement.action, judgement.kind) {
+            _ if self.shutdown.is_some() => {}
+            (Action::Look, VerdictKind::Reap) => self.put_off_unseen(out, id, message),
+            (Action::Look, _) => self.warn(out, id),
+            // It was used, or is held, since it was looked for.
+            (action, _) => {
+                self.perform(out, id, action);
+            }
+        }
+    }
+
+    fn put_off_unseen(&mut self, out: &mut Outbox, id: &EnvId, message: &str) {
+        let now = out.now;
+        let Some(env) = self.edit(out, id) else { return };
         env.books.looks_failed = env.books.looks_failed.saturating_add(1);
         let wait = back_off(env.books.looks_failed);
         env.defer(now + wait);
         env.rearm(now);
+        // That its end is near is said below; no other warning comes before the next look.
+        env.warned |= env.warns_at().is_some_and(|at| at <= now);
         let text = format!(
             "{} is kept: looking into it failed ({message}); the next look is in {}",
             env.name,

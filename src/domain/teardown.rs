@@ -66,12 +66,14 @@ impl State {
         if end.deed == Deed::Remove {
             env.sandbox = None;
         }
+        let is_ephemeral = env.is_ephemeral();
         let why = end.cause.sentence(end.deed, idle(env));
         let notice = Notice::new(kind, format!("{} was {why}", env.name)).env(id);
         self.sandbox_over(out, id, &why);
         out.announce(notice);
         if end.forget {
-            self.forget(out, id, end.data, &why);
+            let data = end.data || is_ephemeral;
+            self.forget(out, id, data, &why);
         }
     }
 
@@ -142,7 +144,7 @@ impl State {
         self.cut_off_calls(out, id);
     }
 
-    /// Deletes the row of an environment that has no sandbox any more.
+    /// Deletes the row of an environment, and its files if `data`.
     pub(super) fn forget(&mut self, out: &mut Outbox, id: &EnvId, data: bool, why: &str) {
         self.answer_waiting(out, id, |need| matches!(need, Need::Removed), Answer::Done);
         self.answer_waiting(out, id, |need| matches!(need, Need::Stopped), Answer::Done);
@@ -227,7 +229,9 @@ impl State {
         if !announced {
             out.announce(Notice::new(NoticeKind::EnvRemoved, format!("{} was {why}", env.name)).env(id));
         }
-        self.forget(out, id, end.data, &why);
+        // Nothing of an ephemeral environment outlives it.
+        let data = end.data || env.is_ephemeral();
+        self.forget(out, id, data, &why);
     }
 }
 

@@ -75,14 +75,85 @@ fn it_is_warned_once_per_deadline() {
     for (idle, lead) in [(300, 60), (10, 5)] {
         let mut desk = Desk::new();
         desk.ready("a", EnvSpec { idle: Span::seconds(idle), ..spec() });
-        let warned = desk.pass(Span::seconds(idle - lead));
+        let warned = desk.pass_quietly(Span::seconds(idle - lead));
         assert!(announces(&warned, NoticeKind::EnvWarned), "{idle}");
         assert_eq!(desk.verdict("a").kind, VerdictKind::Warn);
-        assert!(!announces(&desk.pass(Span::seconds(lead - 1)), NoticeKind::EnvWarned));
+        assert!(!announces(&desk.pass_quietly(Span::seconds(lead - 1)), NoticeKind::EnvWarned));
         let effects = desk.ask(Request::Extend { env: env("a"), by: None });
         assert!(announces(&effects, NoticeKind::EnvChanged));
-        assert!(announces(&desk.pass(Span::seconds(idle)), NoticeKind::EnvWarned));
+        assert!(announces(&desk.pass_quietly(Span::seconds(idle)), NoticeKind::EnvWarned));
     }
+}
+
+#[test]
+fn a_warning_waits_for_a_look_that_finds_nobody() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    assert!(!looks(&desk.pass(Span::seconds(239))));
+    let effects = desk.pass(Span::seconds(1));
+    assert_eq!((looks(&effects), announces(&effects, NoticeKind::EnvWarned)), (true, false));
+    assert_eq!(desk.verdict("a").kind, VerdictKind::Keep, "nothing is said before the look is back");
+    assert!(announces(&desk.evidence("a", Ok(Evidence::default())), NoticeKind::EnvWarned));
+    let effects = desk.pass(Span::seconds(60));
+    assert!(looks(&effects), "at the deadline it looks again");
+    assert_eq!(deed(&effects), None);
+    assert_eq!(deed(&desk.evidence("a", Ok(Evidence::default()))), Some(Deed::Stop));
+}
+
+#[test]
+fn a_process_found_before_the_warning_defers_and_nobody_is_warned() {
+    for found in [process(START), Evidence { execs: 1, ..Evidence::default() }] {
+        let mut desk = Desk::new();
+        desk.ready("a", spec());
+        for _ in 0..5 {
+            assert!(looks(&desk.pass(Span::seconds(240))));
+            let effects = desk.evidence("a", Ok(found.clone()));
+            assert_eq!(
+                (announces(&effects, NoticeKind::EnvDeferred), announces(&effects, NoticeKind::EnvWarned)),
+                (true, false)
+            );
+            assert_eq!((desk.env("a").deadline, desk.env("a").warned), (Some(desk.now + IDLE), false));
+            assert_eq!(desk.env("a").holders()[0].kind, "process");
+            assert_eq!(desk.verdict("a").kind, VerdictKind::Held);
+        }
+    }
+}
+
+#[test]
+fn a_process_that_holds_no_longer_than_the_deadline_does_not_silence_the_warning() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.pass(Span::seconds(240));
+    let started = desk.now + Span::seconds(60) - Span::hours(24);
+    assert!(announces(&desk.evidence("a", Ok(process(started))), NoticeKind::EnvWarned));
+    assert!(looks(&desk.pass(Span::seconds(60))));
+    assert_eq!(deed(&desk.evidence("a", Ok(process(started)))), Some(Deed::Stop));
+}
+
+#[test]
+fn a_look_that_fails_before_the_warning_does_not_silence_it() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.pass(Span::seconds(240));
+    let effects = desk.evidence("a", Err("timed out".into()));
+    assert!(announces(&effects, NoticeKind::EnvWarned));
+    assert_eq!(desk.env("a").deadline, Some(START + IDLE), "its deadline stands");
+    assert!(looks(&desk.pass(Span::seconds(60))));
+    assert!(announces(&desk.evidence("a", Err("timed out".into())), NoticeKind::EnvDeferred));
+    assert_eq!(desk.phase("a"), Phase::Ready);
+}
+
+#[test]
+fn a_look_that_fails_after_a_new_use_says_nothing() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    desk.end("c");
+    desk.pass(Span::seconds(240));
+    let session = desk.session_of("c");
+    desk.key(&session, false);
+    let effects = desk.evidence("c-env", Err("timed out".into()));
+    assert!(!effects.iter().any(|effect| matches!(effect, Effect::Announce(_))), "{effects:?}");
+    assert_eq!(desk.env("c-env").deadline, Some(desk.now + IDLE));
 }
 
 #[test]
@@ -90,7 +161,7 @@ fn use_during_a_warning_says_so() {
     let mut desk = Desk::new();
     desk.running_turn("c", spec());
     desk.end("c");
-    desk.pass(Span::seconds(250));
+    desk.pass_quietly(Span::seconds(250));
     let session = desk.session_of("c");
     assert!(announces(&desk.key(&session, false), NoticeKind::EnvDeferred));
     assert!(!announces(&desk.key(&session, false), NoticeKind::EnvDeferred));
@@ -150,6 +221,8 @@ fn a_process_defers_for_at_most_a_day_from_its_start() {
     let started = desk.now - Span::seconds(86_350);
     desk.evidence("a", Ok(process(started)));
     assert_eq!(desk.env("a").deadline, Some(started + Span::hours(24)));
+    let effects = desk.evidence("a", Ok(process(started)));
+    assert!(announces(&effects, NoticeKind::EnvWarned), "it cannot be put off any further");
     assert!(looks(&desk.pass(Span::seconds(50))));
     assert_eq!(deed(&desk.evidence("a", Ok(process(started)))), Some(Deed::Stop));
 }

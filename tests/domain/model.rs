@@ -79,6 +79,9 @@ impl World {
     pub(super) fn before_request(&mut self, reply: ReplyTo, request: &Request) {
         match request {
             Request::Stop { env, force } | Request::Remove { env, force, .. } => {
+                if matches!(request, Request::Remove { data: true, .. }) {
+                    self.data_ordered.insert(env.clone());
+                }
                 let held = self.state.environments.get(env).is_some_and(|env| !env.leases.is_empty());
                 if *force || !held {
                     self.orders.insert(reply, env.clone());
@@ -224,12 +227,27 @@ impl World {
 
     pub(super) fn check(&self, event: &Event, effects: &[Effect]) -> Result<(), String> {
         let mut saved = BTreeSet::new();
+        for env in self.journal.values().filter(|env| env.spec.persistence == Persistence::Ephemeral) {
+            let forgotten = !self.state.environments.contains_key(&env.id);
+            if forgotten && !effects.contains(&Effect::DeleteData(env.id.clone())) {
+                return Err(format!("the files of the ephemeral {} outlive it", env.id));
+            }
+        }
         for effect in effects {
             match effect {
                 Effect::Teardown { env, generation, sandbox, deed, .. } => {
                     self.check_teardown(event, env, *generation, sandbox, *deed)?;
                 }
                 Effect::GatherEvidence { env, .. } | Effect::Provision { env, .. } => self.check_reachable(env)?,
+                Effect::Announce(Notice { kind: NoticeKind::EnvWarned, env: Some(env), .. }) => {
+                    self.check_warning(event, env)?;
+                }
+                Effect::DeleteData(env) => {
+                    let kept = self.journal.get(env).is_some_and(|env| env.spec.persistence != Persistence::Ephemeral);
+                    if kept && !self.data_ordered.contains(env) {
+                        return Err(format!("the files of {env} were deleted by {event:?}"));
+                    }
+                }
                 Effect::Save(record) if !saved.insert(record.clone()) => {
                     return Err(format!("{record:?} is saved twice in one event"));
                 }
@@ -299,6 +317,22 @@ impl World {
             return Err(format!("the persistent {id} was torn down by {event:?}"));
         }
         self.check_idle(env, generation)
+    }
+
+    /// Nobody is warned of the end of what is in use: a look came back and found nothing that lasts to the deadline, or
+    /// it failed.
+    pub(super) fn check_warning(&self, event: &Event, id: &EnvId) -> Result<(), String> {
+        let deadline = self.state.environments.get(id).and_then(|env| env.deadline).unwrap_or_default();
+        let lasts = |process: &LiveProcess| process.started + Span::hours(24) > deadline;
+        match event {
+            Event::EvidenceGathered { env, evidence: Err(_), .. } if env == id => Ok(()),
+            Event::EvidenceGathered { env, evidence: Ok(found), .. }
+                if env == id && !found.processes.iter().any(lasts) =>
+            {
+                Ok(())
+            }
+            _ => Err(format!("{id} was warned of by {event:?}")),
+        }
     }
 
     /// Ended for idleness: not before its idle time, and not before the deadline that it had before a restart.

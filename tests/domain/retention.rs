@@ -156,3 +156,54 @@ fn a_persistent_one_that_was_removed_is_found_again_by_its_conversation() {
     desk.running_turn("c", spec());
     assert_eq!((desk.env_of("c"), desk.env("c-env").generation), ("c-env".into(), Generation(2)));
 }
+
+#[test]
+fn nothing_of_an_ephemeral_one_survives_however_it_ends() {
+    let turn_end: fn(&mut Desk) -> Vec<Effect> = |desk| desk.end("c");
+    let conversation_end: fn(&mut Desk) -> Vec<Effect> = |desk| desk.end_conversation("c");
+    let idle: fn(&mut Desk) -> Vec<Effect> = |desk| {
+        desk.end("c");
+        desk.pass_quietly(Span::seconds(300))
+    };
+    let person: fn(&mut Desk) -> Vec<Effect> = |desk| {
+        desk.end("c");
+        desk.ask(Request::Remove { env: env("c-env"), force: false, data: false })
+    };
+    let shutdown: fn(&mut Desk) -> Vec<Effect> = |desk| desk.ask(Request::Shutdown { keep: false });
+    for (scope, end) in [
+        (Scope::Turn, turn_end),
+        (Scope::Session, conversation_end),
+        (Scope::Session, idle),
+        (Scope::Session, person),
+        (Scope::Session, shutdown),
+    ] {
+        let mut desk = Desk::new();
+        desk.running_turn("c", ephemeral(scope));
+        let effects = end(&mut desk);
+        assert_eq!(deed(&effects), Some(Deed::Remove));
+        assert!(!effects.contains(&Effect::DeleteData(env("c-env"))), "not before the backend confirms");
+        assert!(desk.torn_down("c-env").contains(&Effect::DeleteData(env("c-env"))));
+        assert!(!desk.is_listed("c-env"));
+    }
+}
+
+#[test]
+fn one_that_was_removed_by_somebody_else_leaves_nothing_behind() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", ephemeral(Scope::Turn));
+    desk.apply(Event::SandboxEnded {
+        sandbox: SandboxId::new("box-c-env"),
+        endpoint: spec().endpoint,
+        removed: true,
+        why: "docker rm -f".into(),
+    });
+    assert!(desk.end("c").contains(&Effect::DeleteData(env("c-env"))));
+}
+
+#[test]
+fn the_files_of_a_persistent_one_survive_its_removal() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", EnvSpec { retention: Retention::RemoveOnSessionEnd, ..spec() });
+    assert_eq!(deed(&desk.end_conversation("c")), Some(Deed::Remove));
+    assert!(!desk.torn_down("c-env").contains(&Effect::DeleteData(env("c-env"))));
+}

@@ -176,6 +176,8 @@ pub struct World {
     ordered: BTreeSet<EnvId>,
     orders: BTreeMap<ReplyTo, EnvId>,
     forced: BTreeSet<EnvId>,
+    /// Whose files somebody ordered to be deleted.
+    data_ordered: BTreeSet<EnvId>,
     surprised: BTreeSet<EnvId>,
     frozen: BTreeSet<EndpointId>,
     graced: BTreeMap<(EnvId, Generation), Moment>,

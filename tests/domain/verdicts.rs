@@ -14,7 +14,7 @@ fn a_verdict_for_each_state() {
     let keep = desk.verdict("c-env");
     assert_eq!((keep.kind, keep.until), (VerdictKind::Keep, Some(START + Span::seconds(300))));
     assert_eq!(keep.reason, "stopped in 5 min unless it is used");
-    desk.pass(Span::seconds(240));
+    desk.pass_quietly(Span::seconds(240));
     assert_eq!(desk.verdict("c-env").kind, VerdictKind::Warn);
     desk.pass(Span::seconds(60));
     assert_eq!(desk.verdict("c-env").kind, VerdictKind::Reap);

@@ -26,10 +26,10 @@ async fn a_turn_from_begin_to_the_next_start() {
     world.pass(Span(1)).await;
     assert_eq!(world.told(NoticeKind::EnvWarned).await.len(), 1, "60 s before the deadline");
     world.pass(Span(60_000 - 1)).await;
-    assert_eq!((world.asked("evidence"), world.asked("stop")), (0, 0), "never before the deadline");
+    assert_eq!((world.asked("evidence"), world.asked("stop")), (1, 0), "looked for the warning, never ended before");
     world.pass(Span(1)).await;
     assert_eq!(world.env(&env).await.phase, Phase::Stopped);
-    assert_eq!((world.asked("evidence"), world.asked("inspect"), world.asked("stop")), (2, 1, 1));
+    assert_eq!((world.asked("evidence"), world.asked("inspect"), world.asked("stop")), (3, 1, 1));
     let shown = world.see("idle").await;
     assert!(shown.contains("the agent was here"), "the last screen is kept:\n{shown}");
 
@@ -55,6 +55,27 @@ async fn a_short_idle_time_warns_at_half_of_it() {
     world.pass(Span(1)).await;
     assert_eq!(world.told(NoticeKind::EnvWarned).await.len(), 1);
     assert_eq!(world.env(&env).await.deadline, Some(START + Span::seconds(10)));
+}
+
+#[tokio::test]
+async fn a_process_found_before_the_warning_holds_and_nobody_is_warned() {
+    let mut world = World::new().await;
+    let env = world.new_env(persistent(10)).await;
+    let sandbox = world.env(&env).await.sandbox.expect("a sandbox");
+    world.backend.set_evidence(&sandbox, Some(FakeBackend::process(42, "sleep 300", world.clock.now())));
+    for n in 1..=4 {
+        world.pass(Span::seconds(5)).await;
+        let held = world.env(&env).await;
+        assert_eq!(held.deadline, Some(START + Span::seconds(5 * n + 10)));
+        assert!(held.holders().iter().any(|h| h.kind == "process" && h.detail.contains("sleep 300")));
+    }
+    assert!(world.told(NoticeKind::EnvWarned).await.is_empty());
+    world.backend.set_evidence(&sandbox, None);
+    world.pass(Span::seconds(5)).await;
+    assert_eq!(world.told(NoticeKind::EnvWarned).await.len(), 1, "once it is gone");
+    world.pass(Span::seconds(5)).await;
+    assert_eq!(world.env(&env).await.phase, Phase::Stopped);
+    world.assert_correct();
 }
 
 #[tokio::test]
@@ -93,7 +114,7 @@ async fn a_typed_key_moves_the_deadline() {
     assert_eq!(world.env(&env).await.phase, Phase::Ready);
     let left = world.env(&env).await.deadline.expect("a deadline").since(world.clock.now());
     assert_eq!(left, Span(idle.0 - 1_000));
-    assert_eq!(world.asked("evidence"), 0);
+    assert_eq!(world.asked("evidence"), 1, "for the warning only");
 }
 
 #[tokio::test]
@@ -104,11 +125,12 @@ async fn after_a_jump_of_the_clock_nothing_is_judged_before_a_minute_and_a_fresh
     world.clock.jump(Span::hours(8));
     world.settle().await;
     assert_eq!(world.told(NoticeKind::ClockJumped).await.len(), 1);
-    assert_eq!((world.asked("evidence"), world.asked("stop")), (0, 0));
+    assert_eq!(world.asked("stop"), 0);
     world.pass(Span(59_999)).await;
     assert_eq!(world.asked("stop"), 0);
+    let looks = world.asked("evidence");
     world.pass(Span(1)).await;
     assert_eq!(world.env(&env).await.phase, Phase::Stopped);
-    assert!(world.asked("evidence") >= 1);
+    assert!(world.asked("evidence") > looks, "a fresh look");
     world.assert_correct();
 }
