@@ -86,7 +86,9 @@ fn facts(model: &Model, now: Moment) -> Vec<String> {
         1 => out.push("1 env".to_owned()),
         n => out.push(format!("{n} envs")),
     }
-    let due = |e: &&Environment| e.phase == Phase::Ready && !state.down.contains_key(&e.spec.endpoint);
+    let due = |e: &&Environment| {
+        e.phase == Phase::Ready && !state.down.contains_key(&e.spec.endpoint) && e.holders().is_empty()
+    };
     let next = state.environments.values().filter(due).filter_map(|e| e.deadline).min();
     if let Some(next) = next {
         out.push(format!("next reap {}", words::left(next.since(now))));
