@@ -4,7 +4,7 @@ use crate::world::World;
 use hermes_tui::app::view_model::{Mode, Overlay};
 use hermes_tui::app::{Cmd, Msg};
 use hermes_tui::domain::{
-    BackendKind, EnvSpec, Event, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span, VerdictKind,
+    BackendKind, EnvSpec, Event, LiveProcess, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span, VerdictKind,
 };
 
 /// Title, what is lost, what survives, choices.
@@ -168,6 +168,20 @@ fn renaming_checks_the_name() {
     world.keys("C-u").typed("mine").keys("Enter");
     assert_eq!(world.model.state.environments[&env].name, "mine");
     world.focused(|p| assert!(p.title.starts_with("mine · "), "{}", p.title));
+}
+
+#[test]
+fn explain_looks_again_and_shows_what_is_found() {
+    let mut world = World::with_shell();
+    let command = "python3 -m http.server".to_owned();
+    world.evidence.processes = vec![LiveProcess { pid: 7, command, started: world.now }];
+    world.keys("C-b e");
+    let Some(Overlay::Explain { facts, .. }) = world.overlay() else { panic!("the verdict") };
+    assert!(facts.iter().any(|(name, detail)| name == "holder" && detail.contains("http.server")), "{facts:?}");
+    world.evidence.processes.clear();
+    world.keys("Esc C-b e");
+    let Some(Overlay::Explain { facts, .. }) = world.overlay() else { panic!("the verdict") };
+    assert!(!facts.iter().any(|(name, _)| name == "holder"), "{facts:?}");
 }
 
 #[test]
