@@ -134,7 +134,7 @@ impl Model {
     }
 
     pub(super) fn no_environment(&mut self, now: Moment, client: ClientId) {
-        let key = self.bindings.nav_key(Action::NewEnv);
+        let key = self.bindings.nav_key(Action::NewEnvNow);
         let leader = super::super::model::after(self.bindings.leader, &self.bindings.leader_key(Action::NewEnv));
         let text = if self.in_nav(client) {
             format!("no environment is selected · {key} makes one")

@@ -36,14 +36,15 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             vec![own("Enter", "open"), own("↑/↓", "choose"), own("Esc", "no filter")]
         }
         Mode::Nav if model.state.environments.is_empty() => vec![
-            own("n", "new sandbox and shell"),
-            own("f", "form"),
+            nav(Action::NewEnvNow, "new sandbox and shell"),
+            nav(Action::NewEnv, "form"),
             nav(Action::Help, "help"),
             nav(Action::Quit, "quit"),
         ],
         Mode::Nav => vec![
             nav(Action::Open, "open"),
-            nav(Action::NewEnv, "new"),
+            nav(Action::NewEnvNow, "new"),
+            nav(Action::NewEnv, "form"),
             nav(Action::Back, "to pane"),
             nav(Action::Fold, "details"),
             nav(Action::Extend, "extend"),
