@@ -204,8 +204,8 @@ pub const COMMANDS: &[Command] = commands! {
     Tabs "rename-tab" "rename" "Give the tab another name" [","] [] [] false Action::RenameTab;
     Environments "env-open" "open" "Show the environment's shell, or open one" [] ["enter"] [] false Action::Open;
     Environments "env-shell" "new shell" "A further shell in the environment" ["S"] ["c"] [] false Action::OpenNew;
-    Environments "env-new" "new" "A new environment: choose what it shall be" ["N"] ["n"] [] false Action::NewEnv;
-    Environments "env-new-now" "new, defaults" "A new environment with every default, at once" [] ["N"] [] false Action::NewEnvNow;
+    Environments "env-new-now" "new, defaults" "A new environment with every default and a shell in it, at once" [] ["n"] [] false Action::NewEnvNow;
+    Environments "env-new" "new" "A new environment: choose what it shall be" ["N"] ["N" "f"] [] false Action::NewEnv;
     Environments "env-fold" "details" "Fold the group; show or hide the environment's details" [] ["space"] [] false Action::Fold;
     Environments "env-filter" "filter" "Filter the environments" [] ["/"] [] false Action::Filter;
     Environments "env-pin" "pin" "Stop the idle clock, or let it run again" ["P"] ["P" "p"] [] false Action::Pin;

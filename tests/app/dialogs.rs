@@ -4,7 +4,7 @@ use crate::world::World;
 use hermes_tui::app::view_model::{Mode, Overlay};
 use hermes_tui::app::{Cmd, Msg};
 use hermes_tui::domain::{
-    BackendKind, EnvSpec, Event, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span, VerdictKind,
+    BackendKind, EnvSpec, Event, LiveProcess, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span, VerdictKind,
 };
 
 /// Title, what is lost, what survives, choices.
@@ -145,6 +145,21 @@ fn the_form_makes_what_it_says() {
 }
 
 #[test]
+fn the_keys_for_a_new_environment_are_the_same_on_the_welcome_and_beside_others() {
+    let mut world = World::new(120, 40);
+    for made in 1..3 {
+        for form in ["N", "f"] {
+            world.keys(form);
+            assert!(matches!(world.overlay(), Some(Overlay::Form { .. })), "{form} with {} there", made - 1);
+            world.keys("Esc");
+        }
+        world.keys("n");
+        assert_eq!((world.model.state.environments.len(), world.mode()), (made, Mode::Pane));
+        world.keys("C-b Esc");
+    }
+}
+
+#[test]
 fn persistent_with_scope_turn_is_refused_in_the_form() {
     let mut world = World::new(120, 40);
     world.keys("f down down down right right");
@@ -168,6 +183,20 @@ fn renaming_checks_the_name() {
     world.keys("C-u").typed("mine").keys("Enter");
     assert_eq!(world.model.state.environments[&env].name, "mine");
     world.focused(|p| assert!(p.title.starts_with("mine · "), "{}", p.title));
+}
+
+#[test]
+fn explain_looks_again_and_shows_what_is_found() {
+    let mut world = World::with_shell();
+    let command = "python3 -m http.server".to_owned();
+    world.evidence.processes = vec![LiveProcess { pid: 7, command, started: world.now }];
+    world.keys("C-b e");
+    let Some(Overlay::Explain { facts, .. }) = world.overlay() else { panic!("the verdict") };
+    assert!(facts.iter().any(|(name, detail)| name == "holder" && detail.contains("http.server")), "{facts:?}");
+    world.evidence.processes.clear();
+    world.keys("Esc C-b e");
+    let Some(Overlay::Explain { facts, .. }) = world.overlay() else { panic!("the verdict") };
+    assert!(!facts.iter().any(|(name, _)| name == "holder"), "{facts:?}");
 }
 
 #[test]
@@ -233,7 +262,7 @@ fn the_welcome_does_not_offer_what_is_refused_here() {
         w.view().welcome.expect("a welcome").offers.into_iter().map(|(key, _)| key).collect()
     };
     world.msg(Msg::Found(vec![("local".to_owned(), "works".to_owned(), true)]));
-    assert_eq!(offers(&world)[..2], ["n", "f"]);
+    assert_eq!(offers(&world)[..2], ["n or Enter", "N or f"]);
     world.msg(Msg::Found(vec![("local".to_owned(), "namespaces are refused".to_owned(), false)]));
-    assert_eq!(offers(&world)[0], "f");
+    assert_eq!(offers(&world)[0], "N or f");
 }

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use hermes_tui::app::view_model::{Mode, RowState, SidebarRow};
-use hermes_tui::domain::{EndpointId, EnvSpec, Event, Persistence, Request, Scope, Span};
+use hermes_tui::domain::{EndpointId, EnvSpec, Event, LiveProcess, Persistence, Request, Scope, Span};
 
 fn named(world: &mut World, name: &str, spec: EnvSpec) {
     let id = world.model.ids.env();
@@ -54,6 +54,24 @@ fn a_countdown_runs_warns_and_ends() {
     world.pass(Span::seconds(42));
     assert_eq!(state(&world, "scratch"), RowState::Word("stopped".to_owned()));
     assert!(world.toasts().contains("scratch"), "{}", world.toasts());
+}
+
+#[test]
+fn what_a_look_found_holds_and_does_not_count_down() {
+    let mut world = World::new(120, 40);
+    named(&mut world, "scratch", EnvSpec { idle: Span::seconds(100), ..EnvSpec::local() });
+    world.evidence.processes =
+        vec![LiveProcess { pid: 7, command: "python3 -m http.server".to_owned(), started: world.now }];
+    world.keys("Enter");
+    world.pass(Span::seconds(101));
+    assert_eq!(state(&world, "scratch"), RowState::Held(1));
+    world.pass(Span::seconds(59));
+    assert_eq!(state(&world, "scratch"), RowState::Held(1));
+    assert_eq!(world.banner(), "", "no warning of what will not come");
+    assert!(!world.view().status.facts.iter().any(|f| f.contains("next reap")), "{:?}", world.view().status.facts);
+    world.evidence.processes.clear();
+    world.pass(Span::seconds(600));
+    assert_eq!(state(&world, "scratch"), RowState::Word("stopped".to_owned()));
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub struct World {
     pub slow: bool,
     /// While set, making sandboxes fails with this.
     pub broken: Option<String>,
+    /// What a look into a sandbox finds.
+    pub evidence: Evidence,
     waiting: Vec<Effect>,
     made: u32,
     requests: u64,
@@ -49,6 +51,7 @@ impl World {
             exited: false,
             slow: false,
             broken: None,
+            evidence: Evidence::default(),
             waiting: Vec::new(),
             made: 0,
             requests: 0,
@@ -112,7 +115,7 @@ impl World {
                 }
             },
             Effect::GatherEvidence { env, generation, .. } => {
-                self.event(Event::EvidenceGathered { env, generation, evidence: Ok(Evidence::default()) });
+                self.event(Event::EvidenceGathered { env, generation, evidence: Ok(self.evidence.clone()) });
             }
             Effect::Teardown { env, generation, .. } => self.event(Event::TeardownDone { env, generation }),
             Effect::OpenSession { session, generation, size, .. } => {

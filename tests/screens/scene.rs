@@ -391,8 +391,8 @@ pub fn welcome() -> Welcome {
             ("hermes".into(), "~/.hermes, 3 conversations".into(), true),
         ],
         offers: pairs(&[
-            ("Enter", "a sandbox here, with a shell in it"),
-            ("n", "choose what kind of environment"),
+            ("n or Enter", "a sandbox here, with a shell in it"),
+            ("N or f", "choose what kind of environment"),
             ("?", "help"),
             ("q", "leave"),
         ]),

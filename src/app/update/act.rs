@@ -9,7 +9,7 @@ use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Listed, Overlay, Prompted, TurnList};
 use super::super::view_model::Level;
 use super::panes::{GoTo, roomier};
-use crate::domain::{ConversationId, EnvId, EnvSpec, LeaseKind, Moment, Phase, Request, SessionState};
+use crate::domain::{ConversationId, Effect, EnvId, EnvSpec, LeaseKind, Moment, Phase, Request, SessionState};
 
 impl Model {
     /// Does what a command does, for a client.
@@ -74,10 +74,7 @@ impl Model {
             Action::Help => self.overlay(client, Overlay::Help { scroll: 0 }),
             Action::Turns => self.open_turns(client),
             Action::AgentPane => self.agent_pane(now, client, cmds),
-            Action::Explain => match self.env_in_question(client) {
-                Some(env) => self.overlay(client, Overlay::Explain { env, scroll: 0 }),
-                None => self.no_environment(now, client),
-            },
+            Action::Explain => self.explain(now, client, cmds),
             Action::Pin => self.with_env(now, client, cmds, |model, env| {
                 let pinned = model.state.environments[&env].leases.iter().any(|l| l.kind == LeaseKind::Pin);
                 if pinned { Request::Unpin(env) } else { Request::Pin(env) }
@@ -137,7 +134,7 @@ impl Model {
     }
 
     pub(super) fn no_environment(&mut self, now: Moment, client: ClientId) {
-        let key = self.bindings.nav_key(Action::NewEnv);
+        let key = self.bindings.nav_key(Action::NewEnvNow);
         let leader = super::super::model::after(self.bindings.leader, &self.bindings.leader_key(Action::NewEnv));
         let text = if self.in_nav(client) {
             format!("no environment is selected · {key} makes one")
@@ -161,6 +158,16 @@ impl Model {
             }
             None => self.no_environment(now, client),
         }
+    }
+
+    /// Shows the verdict, and asks for a fresh look: the answer changes what is shown when it comes.
+    fn explain(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+        let Some(env) = self.env_in_question(client) else { return self.no_environment(now, client) };
+        let ready = self.state.environments.get(&env).filter(|e| e.phase == Phase::Ready);
+        if let Some((generation, sandbox)) = ready.and_then(|e| Some((e.generation, e.sandbox.clone()?))) {
+            cmds.push(Cmd::Effect(Effect::GatherEvidence { env: env.clone(), generation, sandbox }));
+        }
+        self.overlay(client, Overlay::Explain { env, scroll: 0 });
     }
 
     fn extend(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {

@@ -118,16 +118,6 @@ impl Model {
 
     /// A key in NAV.
     fn nav_key(&mut self, now: Moment, client: ClientId, key: KeyPress, cmds: &mut Vec<Cmd>) {
-        if self.state.environments.is_empty() {
-            // The welcome: one key each for what works here.
-            match key.code {
-                KeyCode::Char('n') | KeyCode::Enter if key.mods.is_empty() => {
-                    return self.act(now, client, Action::NewEnvNow, cmds);
-                }
-                KeyCode::Char('f') if key.mods.is_empty() => return self.act(now, client, Action::NewEnv, cmds),
-                _ => {}
-            }
-        }
         if key.code == KeyCode::Esc
             && let Some(c) = self.clients.get_mut(&client)
             && c.sidebar.filter.take().is_some()

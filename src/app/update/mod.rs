@@ -21,7 +21,7 @@ use super::client::Client;
 use super::model::Model;
 use super::msg::{Cmd, Msg};
 use super::view_model::Level;
-use crate::domain::Moment;
+use crate::domain::{EnvId, Moment};
 
 /// Takes in one message and says what is to be done, in order.
 pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
@@ -93,8 +93,8 @@ impl Model {
     fn drop_old_warnings(&mut self) {
         let before = self.toasts.len();
         let environments = &self.state.environments;
-        self.toasts
-            .retain(|toast| toast.warns_of.as_ref().is_none_or(|env| environments.get(env).is_some_and(|e| e.warned)));
+        let comes = |id: &EnvId| environments.get(id).is_some_and(|e| e.warned && e.holders().is_empty());
+        self.toasts.retain(|toast| toast.warns_of.as_ref().is_none_or(comes));
         if self.toasts.len() != before {
             self.touch();
         }

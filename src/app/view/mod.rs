@@ -84,6 +84,7 @@ pub(super) fn tab_width(model: &Model, client: ClientId, index: usize, tab: &Tab
 /// The screen without panes: what was found here, and what can be done with one key each.
 fn welcome(model: &Model) -> Welcome {
     let key = |action| model.bindings.nav_key(action);
+    let keys = |action| super::command::of(action).map_or_else(Vec::new, |c| model.bindings.keys_of(c)[1].clone());
     let offers = if model.state.environments.is_empty() {
         let what = match model.options.env.backend {
             crate::domain::BackendKind::Local => "make a persistent local sandbox, and a shell in it",
@@ -91,12 +92,16 @@ fn welcome(model: &Model) -> Welcome {
         };
         let usual = &model.options.env.spec().endpoint;
         let refused = model.work.refused(usual.as_str());
-        let usual = (!refused).then(|| ("n".to_owned(), what.to_owned()));
+        let usual = (!refused).then(|| {
+            // Without any environment, what opens the selected one makes one.
+            let both: Vec<String> = keys(Action::NewEnvNow).into_iter().chain(keys(Action::Open)).collect();
+            (both.join(" or "), what.to_owned())
+        });
         let other = if refused { "make another kind of environment" } else { "choose what the environment shall be" };
         usual
             .into_iter()
             .chain([
-                ("f".to_owned(), other.to_owned()),
+                (keys(Action::NewEnv).join(" or "), other.to_owned()),
                 (key(Action::Help), "all keys".to_owned()),
                 (key(Action::Quit), "quit".to_owned()),
             ])
@@ -104,7 +109,8 @@ fn welcome(model: &Model) -> Welcome {
     } else {
         vec![
             (key(Action::Open), "open a shell in the selected environment".to_owned()),
-            (key(Action::NewEnv), "make another environment".to_owned()),
+            (key(Action::NewEnvNow), "make another sandbox, and a shell in it".to_owned()),
+            (keys(Action::NewEnv).join(" or "), "choose what another environment shall be".to_owned()),
             (key(Action::Fold), "show the selected environment's details".to_owned()),
             (key(Action::Turns), "conversations and their turns".to_owned()),
             (key(Action::Help), "all keys".to_owned()),

@@ -202,9 +202,10 @@ fn over(
     }
 }
 
-/// Warning before the idle deadline, in the frame of every pane of the environment.
+/// Warning before the idle deadline, in the frame of every pane of the environment; not while something that was found
+/// in it holds it.
 fn env_banner(now: Moment, env: &Environment) -> Option<Banner> {
-    let deadline = env.deadline.filter(|_| env.warned && env.phase == Phase::Ready)?;
+    let deadline = env.deadline.filter(|_| env.warned && env.phase == Phase::Ready && env.holders().is_empty())?;
     let what = match (env.spec.persistence, env.spec.retention) {
         (crate::domain::Persistence::Ephemeral, _)
         | (_, crate::domain::Retention::IdleTtl | crate::domain::Retention::RemoveOnSessionEnd) => "removed",

@@ -185,8 +185,10 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
     if let Some(number) = turn {
         return RowState::Turn { number };
     }
-    match (env.leases.len(), env.deadline) {
-        (1, _) if env.leases[0].kind == LeaseKind::Pin => word("pinned"),
+    // What a look found holds it as a lease does, although the deadline of the next look runs.
+    let holders = env.holders().len();
+    match (holders, env.deadline) {
+        (1, _) if env.leases.iter().any(|l| l.kind == LeaseKind::Pin) => word("pinned"),
         (n, _) if n > 0 => RowState::Held(n),
         (_, Some(deadline)) => {
             RowState::Countdown { left_ms: deadline.since(now).0, total_ms: env.spec.idle.0, warned: env.warned }
@@ -235,8 +237,8 @@ fn facts(model: &Model, now: Moment, id: &EnvId) -> Vec<(&'static str, String, b
         add("image", image.clone());
     }
     add("network", words::network(env.spec.network).to_owned());
-    for lease in &env.leases {
-        add("held by", words::excerpt(&lease.detail, 60));
+    for holder in env.holders() {
+        add("held by", words::excerpt(&holder.detail, 60));
     }
     out.push(("active", words::ago(now, last.at), true));
     let mut add = |label: &'static str, value: String| out.push((label, value, false));

@@ -36,14 +36,15 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             vec![own("Enter", "open"), own("↑/↓", "choose"), own("Esc", "no filter")]
         }
         Mode::Nav if model.state.environments.is_empty() => vec![
-            own("n", "new sandbox and shell"),
-            own("f", "form"),
+            nav(Action::NewEnvNow, "new sandbox and shell"),
+            nav(Action::NewEnv, "form"),
             nav(Action::Help, "help"),
             nav(Action::Quit, "quit"),
         ],
         Mode::Nav => vec![
             nav(Action::Open, "open"),
-            nav(Action::NewEnv, "new"),
+            nav(Action::NewEnvNow, "new"),
+            nav(Action::NewEnv, "form"),
             nav(Action::Back, "to pane"),
             nav(Action::Fold, "details"),
             nav(Action::Extend, "extend"),
@@ -86,7 +87,9 @@ fn facts(model: &Model, now: Moment) -> Vec<String> {
         1 => out.push("1 env".to_owned()),
         n => out.push(format!("{n} envs")),
     }
-    let due = |e: &&Environment| e.phase == Phase::Ready && !state.down.contains_key(&e.spec.endpoint);
+    let due = |e: &&Environment| {
+        e.phase == Phase::Ready && !state.down.contains_key(&e.spec.endpoint) && e.holders().is_empty()
+    };
     let next = state.environments.values().filter(due).filter_map(|e| e.deadline).min();
     if let Some(next) = next {
         out.push(format!("next reap {}", words::left(next.since(now))));
