@@ -250,7 +250,8 @@ pub async fn without_a_host_a_loud_program_goes_on_and_the_next_host_sees_its_la
     let mut link = host.session(&sandbox, "s", &["sh", "-c", script]).await;
     let seen = read_until(&mut link, "all printed").await;
     assert!(seen.contains("99998\r\n99999\r\n100000\r\nall printed"), "{}", &seen[seen.len().saturating_sub(99)..]);
-    assert!(seen.len() <= 128 << 10, "{} bytes were kept", seen.len());
+    // What is kept, and what the kernel's terminal still held at that moment: a few KiB.
+    assert!(seen.len() <= (128 << 10) + (16 << 10), "{} bytes were kept", seen.len());
     link.control.close().await.expect("closed");
 }
 
