@@ -8,6 +8,7 @@ use super::lease::LeaseKind;
 use super::moment::Span;
 use super::naming;
 use super::outbox::Outbox;
+use super::reaper::Access;
 use super::request::{Answer, Refusal, RefusalKind};
 use super::state::State;
 use super::turns::check_spec;
@@ -63,11 +64,14 @@ impl State {
             return out.refuse(reply, refusal);
         }
         let now = out.now;
-        let Some(env) = self.edit(out, id) else { return };
-        let runs = matches!(env.phase, Phase::Ready | Phase::Provisioning | Phase::Reaping);
-        if order.deed == Deed::Stop && !runs {
+        let phase = self.environments.get(id).map(|env| env.phase);
+        if order.deed == Deed::Stop && phase == Some(Phase::Stopped) {
             return out.reply(reply, Answer::Environment(id.clone()));
         }
+        if self.environments.get(id).is_some_and(|env| self.is_out_of_reach(env)) {
+            return self.forget_unreachable(out, reply, id, order.data);
+        }
+        let Some(env) = self.edit(out, id) else { return };
         let remove = order.deed == Deed::Remove;
         let earlier = env.books.end.take().filter(End::ordered);
         env.books.end = Some(End {
@@ -95,8 +99,13 @@ impl State {
             let message = format!("{} was not made by us: we do not {verb} it", env.name);
             return Err(Refusal::new(RefusalKind::Policy, message, "use the tool that made it"));
         }
-        if env.sandbox.is_some() || env.phase == Phase::Provisioning {
-            self.check_endpoint(&env.spec)?;
+        if order.deed == Deed::Stop && matches!(env.phase, Phase::Failed | Phase::Absent | Phase::Lost) {
+            return Err(nothing_to_stop(env));
+        }
+        let forgets = order.deed == Deed::Remove && order.force;
+        if self.is_out_of_reach(env) && !forgets {
+            let refusal = self.check_endpoint(&env.spec);
+            return if order.deed == Deed::Remove { refusal.map_err(|r| or_forget(r, env)) } else { refusal };
         }
         if !env.leases.is_empty() && !order.force {
             let message = format!("{} is held by {}", env.name, words::holders(&env.holders()));
@@ -104,6 +113,24 @@ impl State {
             return Err(Refusal::new(RefusalKind::Policy, message, hint));
         }
         Ok(())
+    }
+
+    /// Whether its sandbox, if there is one, is on an endpoint that does not answer.
+    fn is_out_of_reach(&self, env: &Environment) -> bool {
+        let may_exist = env.sandbox.is_some() || env.phase == Phase::Provisioning;
+        may_exist && self.access(env) == Access::Down
+    }
+
+    /// Deletes the row of an environment whose endpoint may never answer again. If it does, its list shows what is left.
+    fn forget_unreachable(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, data: bool) {
+        let Some(env) = self.environments.get(id) else { return };
+        let endpoint = &env.spec.endpoint;
+        let why = format!("forgotten on request; {endpoint} does not answer, and its sandbox may still exist there");
+        let notice = Notice::new(NoticeKind::EnvRemoved, format!("{} was {why}", env.name)).env(id);
+        self.sandbox_over(out, id, &why);
+        out.announce(notice);
+        self.forget(out, id, data, &why);
+        out.reply(reply, Answer::Done);
     }
 
     pub(super) fn pin(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, on: bool) {
@@ -163,6 +190,18 @@ impl State {
         out.announce(Notice::new(NoticeKind::EnvChanged, text).env(id));
         out.reply(reply, Answer::Environment(id.clone()));
     }
+}
+
+fn nothing_to_stop(env: &Environment) -> Refusal {
+    let message = format!("there is nothing to stop: {} is {} and runs nothing", env.name, words::phase(env.phase));
+    Refusal::new(RefusalKind::Failed, message, format!("`hermes-tui env start {}` starts it", words::quoted(&env.name)))
+}
+
+/// The way out where an endpoint will not come back.
+fn or_forget(refusal: Refusal, env: &Environment) -> Refusal {
+    let name = words::quoted(&env.name);
+    let way_out = format!("`hermes-tui env rm {name} --force` forgets it, but its sandbox may still exist there");
+    Refusal { hint: format!("{}; {way_out}", refusal.hint), ..refusal }
 }
 
 fn short(deed: Deed) -> &'static str {

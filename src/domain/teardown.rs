@@ -193,7 +193,9 @@ impl State {
         }
         let mut done = self.answer_waiting(out, id, |need| *need == Need::Stopped, Answer::Environment(id.clone()));
         let Some(env) = self.environments.get(id) else { return done };
-        let gone = env.sandbox.is_none() && !env.books.adopting;
+        // Until its endpoint's list is seen it may have a sandbox that we do not know; a person need not wait for that.
+        let ordered = env.books.end.as_ref().is_some_and(|end| end.cause == Cause::Person);
+        let gone = env.sandbox.is_none() && (!env.books.adopting || ordered);
         let free = env.leases.is_empty();
         match env.books.end.clone() {
             Some(end) if gone && (end.force || free) && (end.forget || env.is_ephemeral()) => {
