@@ -34,7 +34,7 @@ impl State {
         if let Err(refusal) = self.check_new(&id, name.as_deref(), spec) {
             return out.refuse(reply, refusal);
         }
-        let name = name.unwrap_or_else(|| self.free_name(&spec.endpoint, "env-1"));
+        let name = name.unwrap_or_else(|| self.next_name(&spec.endpoint));
         let id = self.list_new(out, id, name, spec);
         self.waiters.push(Waiter { reply, env: Some(id), need: Need::Ready });
     }
