@@ -88,7 +88,11 @@ impl State {
         // Whoever waited for it to be ready waits in vain.
         let name = self.environments.get(id).map_or_else(String::new, |env| env.name.clone());
         let message = format!("{name} was {} on request", order.deed.participle());
-        let refusal = Refusal::new(RefusalKind::Failed, message, "begin a turn, or `hermes-tui env start`");
+        let hint = match order.deed {
+            Deed::Stop => format!("begin a turn, or `hermes-tui env start {}`", words::quoted(&name)),
+            Deed::Remove => "begin a turn, or `hermes-tui env new` makes another".to_owned(),
+        };
+        let refusal = Refusal::new(RefusalKind::Failed, message, hint);
         self.refuse_waiting(out, id, &refusal, Need::wants_ready);
     }
 
@@ -109,7 +113,14 @@ impl State {
         }
         if !env.leases.is_empty() && !order.force {
             let message = format!("{} is held by {}", env.name, words::holders(&env.holders()));
-            let hint = format!("wait for it, or `hermes-tui env {} --force` ends what runs in it", short(order.deed));
+            let name = words::quoted(&env.name);
+            let force = format!("`hermes-tui env {} {name} --force`", short(order.deed));
+            let only_pinned = env.leases.iter().all(|lease| lease.kind == LeaseKind::Pin);
+            let hint = if only_pinned {
+                format!("`hermes-tui env unpin {name}` lets go of it, or {force} does it all the same")
+            } else {
+                format!("wait for it, or {force} ends what runs in it")
+            };
             return Err(Refusal::new(RefusalKind::Policy, message, hint));
         }
         Ok(())
@@ -158,7 +169,7 @@ impl State {
         };
         if env.phase != Phase::Ready {
             let message = format!("{} is {} and has no idle deadline to extend", env.name, words::phase(env.phase));
-            let hint = format!("start it with `hermes-tui env start {}`", env.name);
+            let hint = format!("start it with `hermes-tui env start {}`", words::quoted(&env.name));
             return out.refuse(reply, Refusal::new(RefusalKind::Policy, message, hint));
         }
         let by = by.unwrap_or(idle);
@@ -204,7 +215,8 @@ fn or_forget(refusal: Refusal, env: &Environment) -> Refusal {
     Refusal { hint: format!("{}; {way_out}", refusal.hint), ..refusal }
 }
 
-fn short(deed: Deed) -> &'static str {
+/// The word of a command line for it.
+pub(super) fn short(deed: Deed) -> &'static str {
     match deed {
         Deed::Stop => "stop",
         Deed::Remove => "rm",

@@ -245,7 +245,8 @@ impl State {
             out.reply(reply, Answer::Done);
         } else {
             let message = format!("conversation {conversation} has no open turn to keep alive");
-            let hint = "begin one with `hermes-tui turn begin --conversation ID`";
+            let id = words::quoted(conversation.as_str());
+            let hint = format!("begin one with `hermes-tui turn begin --conversation {id}`");
             out.refuse(reply, Refusal::new(RefusalKind::NotFound, message, hint));
         }
     }
@@ -347,7 +348,7 @@ fn check_conflicts(env: &Environment, wanted: &EnvSpec, explicit: &[String]) -> 
     let message = format!("the flags conflict with the existing environment {}: {}", env.name, differences.join("; "));
     let hint = format!(
         "leave these flags out, or make another with `hermes-tui env new` and name it with --env-name; `hermes-tui env show {}` shows this one",
-        env.name
+        words::quoted(&env.name)
     );
     Err(Refusal::new(RefusalKind::Policy, message, hint))
 }

@@ -16,8 +16,24 @@ fn stopping_what_is_held_is_refused_with_the_holders_named() {
         let refused = refusal(&effects);
         assert_eq!((refused.kind, deed(&effects)), (RefusalKind::Policy, None));
         assert!(refused.message.contains("turn 1 of c") && refused.message.contains("pin"), "{}", refused.message);
-        assert!(refused.hint.contains("--force"));
+        assert!(refused.hint.contains(" c --force`"), "{}", refused.hint);
+        assert!(!refused.hint.contains("unpin"), "{}", refused.hint);
     }
+}
+
+#[test]
+fn the_way_out_of_a_refusal_can_be_pasted() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.ask(Request::Rename { env: env("a"), name: "it's mine".into() });
+    desk.ask(Request::Pin(env("a")));
+    let stop = refusal(&desk.ask(Request::Stop { env: env("a"), force: false })).hint;
+    assert!(stop.contains(r"`hermes-tui env unpin 'it'\''s mine'`"), "{stop}");
+    assert!(stop.contains(r"`hermes-tui env stop 'it'\''s mine' --force`"), "{stop}");
+    let remove = refusal(&desk.ask(Request::Remove { env: env("a"), force: false, data: false })).hint;
+    assert!(remove.contains(r"`hermes-tui env rm 'it'\''s mine' --force`"), "{remove}");
+    let call = refusal(&desk.call("x", "c9")).hint;
+    assert!(call.contains("`hermes-tui turn begin --conversation c9`"), "{call}");
 }
 
 #[test]
