@@ -47,7 +47,7 @@ impl State {
             return;
         }
         let conversation = request.conversation.clone();
-        if self.finish_turn(out, &conversation, TurnStatus::Interrupted, "another turn began") {
+        if self.interrupt_turn(out, &conversation) {
             self.clear_the_way(out, &conversation);
         }
         self.reopen(out, &conversation);
@@ -263,12 +263,32 @@ impl State {
         out.reply(reply, Answer::Done);
     }
 
+    /// Ends the open turn because the next one begins. False if there is none.
+    fn interrupt_turn(&mut self, out: &mut Outbox, conversation: &ConversationId) -> bool {
+        let open = self.conversations.get(conversation).and_then(Conversation::open_turn);
+        let Some(next) = open.map(|turn| turn.number.saturating_add(1)) else { return false };
+        let how = format!("interrupted by turn {next}");
+        self.close_turn(out, conversation, TurnStatus::Interrupted, &how, "another turn began")
+    }
+
     /// Ends the open turn and releases its lease. False if there is none.
     pub(super) fn finish_turn(
         &mut self,
         out: &mut Outbox,
         conversation: &ConversationId,
         status: TurnStatus,
+        why: &str,
+    ) -> bool {
+        self.close_turn(out, conversation, status, &format!("ended: {}", words::turn_status(status)), why)
+    }
+
+    /// `how` is for the event stream, `why` for whoever still waits for the turn.
+    fn close_turn(
+        &mut self,
+        out: &mut Outbox,
+        conversation: &ConversationId,
+        status: TurnStatus,
+        how: &str,
         why: &str,
     ) -> bool {
         let now = out.now;
@@ -279,8 +299,7 @@ impl State {
         let (id, number, env) = (turn.id.clone(), turn.number, turn.env.clone());
         owner.last_active = now;
         out.save(Record::Conversation(conversation.clone()));
-        let word = words::turn_status(status);
-        let mut notice = Notice::new(NoticeKind::TurnEnded, format!("turn {number} of {conversation} ended: {word}"));
+        let mut notice = Notice::new(NoticeKind::TurnEnded, format!("turn {number} of {conversation} {how}"));
         if let Some(env) = &env {
             notice = notice.env(env);
             self.leave(out, env, &id, format!("turn {number} of {conversation} ended"));
