@@ -326,7 +326,8 @@ impl World {
 
     /// Forgotten by force because its endpoint does not answer: what is left is found by the next list.
     pub(super) fn given_up(&self, id: &EnvId, event: &Event) -> bool {
-        let forced = matches!(event, Event::Requested { request: Request::Remove { env, force: true, .. }, .. } if env == id);
+        let forced =
+            matches!(event, Event::Requested { request: Request::Remove { env, force: true, .. }, .. } if env == id);
         let known = self.journal.get(id).map(|env| &env.spec.endpoint);
         forced && !self.state.environments.contains_key(id) && known.is_some_and(|e| self.state.down.contains_key(e))
     }

@@ -172,8 +172,7 @@ fn those_who_wait_for_a_list_are_told_when_the_endpoint_is_down() {
     assert_eq!(answer(&desk.ask(Request::Start(env("a")))), None, "its list may come");
     assert_eq!(answer(&desk.ask(Request::Stop { env: env("b"), force: false })), None);
     let effects = down(&mut desk, &docker());
-    let unreachable =
-        |e: &&Effect| matches!(e, Effect::Reply { answer: Answer::Refused(r), .. } if r.kind == RefusalKind::Unreachable);
+    let unreachable = |e: &&Effect| matches!(e, Effect::Reply { answer: Answer::Refused(r), .. } if r.kind == RefusalKind::Unreachable);
     assert_eq!(effects.iter().filter(unreachable).count(), 2);
     assert_eq!(desk.state.waiters, Vec::new());
 }

@@ -60,9 +60,7 @@ async fn a_thousand_environments_due_at_once_are_all_ended_at_once() {
         one.await.expect("no panic").expect("made");
     }
     world.clock.advance(Span(299_999));
-    world
-        .until("all to be warned of", |state| state.environments.values().all(|env| env.warned).then_some(()))
-        .await;
+    world.until("all to be warned of", |state| state.environments.values().all(|env| env.warned).then_some(())).await;
     assert_eq!(world.asked("stop"), 0);
     world.clock.advance(Span(1));
     let due = world.clock.now();
