@@ -218,7 +218,8 @@ impl State {
         let spec = best.spec.clone().map_or_else(|| spec_from_label(endpoint, best.persistence), |spec| *spec);
         let spec = EnvSpec { endpoint: endpoint.clone(), ..spec };
         let wanted = if naming::check(&best.name).is_ok() { best.name.as_str() } else { "found" };
-        let name = self.free_name(endpoint, wanted);
+        let clashes = naming::is_made_up(wanted) && self.is_taken(endpoint, wanted, None);
+        let name = if clashes { self.next_name(endpoint) } else { self.free_name(endpoint, wanted) };
         let mut env = Environment::new(id.clone(), name, spec, Origin::Managed, now);
         env.books.adopting = true;
         self.insert(out, env);

@@ -185,11 +185,14 @@ impl State {
 }
 
 fn unknown_conversation(id: &ConversationId) -> Refusal {
-    let message = format!("there is no conversation {id}");
-    Refusal::new(RefusalKind::NotFound, message, "begin a turn of it first, or name an environment")
+    Refusal::new(RefusalKind::NotFound, format!("there is no conversation {id}"), begin_first(id))
 }
 
 fn homeless(id: &ConversationId) -> Refusal {
-    let message = format!("conversation {id} has no environment");
-    Refusal::new(RefusalKind::NotFound, message, "begin a turn of it first, or name an environment")
+    Refusal::new(RefusalKind::NotFound, format!("conversation {id} has no environment"), begin_first(id))
+}
+
+fn begin_first(id: &ConversationId) -> String {
+    let id = words::quoted(id.as_str());
+    format!("begin a turn of it first with `hermes-tui turn begin --conversation {id}`, or name an environment")
 }

@@ -1,5 +1,6 @@
 //! Endpoints that answer or do not, what happens to sandboxes behind our back, and a clock that jumps.
 
+use super::books::Need;
 use super::effect::{Notice, NoticeKind};
 use super::environment::{Environment, Phase};
 use super::id::{EndpointId, EnvId, SandboxId};
@@ -39,6 +40,15 @@ impl State {
                 // Whatever was asked there may never be answered; it is asked anew.
                 env.books.looking = false;
             }
+            self.refuse_orders(out, &id);
+        }
+    }
+
+    /// Those who wait for an end that was not begun are told; the order stands until the endpoint answers.
+    fn refuse_orders(&mut self, out: &mut Outbox, id: &EnvId) {
+        let Some(env) = self.environments.get(id).filter(|env| env.phase != Phase::Reaping) else { return };
+        if let Err(refusal) = self.check_endpoint(&env.spec) {
+            self.refuse_waiting(out, id, &refusal, |need| matches!(need, Need::Stopped | Need::Removed));
         }
     }
 

@@ -1,7 +1,7 @@
 //! Puts judgements into words: the verdict with the facts that it rests on.
 
 use super::effect::Deed;
-use super::environment::{ActivityKind, Environment, Origin, Persistence};
+use super::environment::{ActivityKind, Environment, Origin, Persistence, Phase};
 use super::id::EnvId;
 use super::moment::Moment;
 use super::reaper::{Ground, Judgement, judge};
@@ -72,11 +72,11 @@ fn not_ours(origin: Origin) -> String {
 }
 
 fn at_rest(env: &Environment) -> String {
-    let phase = words::phase(env.phase);
     match (&env.failure, &env.last_ending) {
-        (Some(failure), _) => format!("{phase}: {}", failure.message),
-        (None, Some(ending)) => format!("{phase}: {}", ending.why),
-        (None, None) => format!("{phase}: no sandbox runs"),
+        (Some(failure), _) if env.phase == Phase::Failed => format!("it could not be started: {}", failure.message),
+        (Some(failure), _) => format!("not running; the last try to end it failed: {}", failure.message),
+        (None, Some(ending)) => format!("not running: {}", ending.why),
+        (None, None) => "not running: it is started when somebody uses it".to_owned(),
     }
 }
 

@@ -9,6 +9,9 @@ use super::words;
 /// Longest name, in characters.
 pub const LONGEST_NAME: usize = 64;
 
+/// How the names of environments that nobody named begin; a number follows.
+const MADE_UP: &str = "env-";
+
 /// Checks a name that somebody wants to give.
 ///
 /// # Errors
@@ -45,6 +48,12 @@ impl State {
     pub(super) fn is_taken(&self, endpoint: &EndpointId, name: &str, except: Option<&EnvId>) -> bool {
         let same = |env: &&Environment| env.spec.endpoint == *endpoint && env.name == name;
         self.environments.values().filter(same).any(|env| Some(&env.id) != except)
+    }
+
+    /// A name for an environment that nobody named: the first free one of `env-1`, `env-2`, `env-3`, …
+    pub(super) fn next_name(&self, endpoint: &EndpointId) -> String {
+        let candidates = (1..=self.environments.len() + 1).map(|n| format!("{MADE_UP}{n}"));
+        candidates.into_iter().find(|name| !self.is_taken(endpoint, name, None)).unwrap_or_else(|| MADE_UP.to_owned())
     }
 
     /// The first free one of `base`, `base-2`, `base-3`, …
@@ -96,6 +105,11 @@ fn is_qualified(env: &Environment, text: &str) -> bool {
     text.rsplit_once('/').is_some_and(|(place, name)| {
         env.name == name && (place == env.spec.endpoint.as_str() || place == words::backend(env.spec.backend))
     })
+}
+
+/// Whether a name is one that we made up.
+pub(super) fn is_made_up(name: &str) -> bool {
+    name.strip_prefix(MADE_UP).is_some_and(|n| !n.is_empty() && n.chars().all(|c| c.is_ascii_digit()))
 }
 
 /// The refusal for a name that nothing has.

@@ -8,6 +8,7 @@ use super::lease::LeaseKind;
 use super::moment::Span;
 use super::naming;
 use super::outbox::Outbox;
+use super::reaper::Access;
 use super::request::{Answer, Refusal, RefusalKind};
 use super::state::State;
 use super::turns::check_spec;
@@ -33,7 +34,7 @@ impl State {
         if let Err(refusal) = self.check_new(&id, name.as_deref(), spec) {
             return out.refuse(reply, refusal);
         }
-        let name = name.unwrap_or_else(|| self.free_name(&spec.endpoint, "env-1"));
+        let name = name.unwrap_or_else(|| self.next_name(&spec.endpoint));
         let id = self.list_new(out, id, name, spec);
         self.waiters.push(Waiter { reply, env: Some(id), need: Need::Ready });
     }
@@ -63,11 +64,14 @@ impl State {
             return out.refuse(reply, refusal);
         }
         let now = out.now;
-        let Some(env) = self.edit(out, id) else { return };
-        let runs = matches!(env.phase, Phase::Ready | Phase::Provisioning | Phase::Reaping);
-        if order.deed == Deed::Stop && !runs {
+        let phase = self.environments.get(id).map(|env| env.phase);
+        if order.deed == Deed::Stop && phase == Some(Phase::Stopped) {
             return out.reply(reply, Answer::Environment(id.clone()));
         }
+        if self.environments.get(id).is_some_and(|env| self.is_out_of_reach(env)) {
+            return self.forget_unreachable(out, reply, id, order.data);
+        }
+        let Some(env) = self.edit(out, id) else { return };
         let remove = order.deed == Deed::Remove;
         let earlier = env.books.end.take().filter(End::ordered);
         env.books.end = Some(End {
@@ -84,7 +88,11 @@ impl State {
         // Whoever waited for it to be ready waits in vain.
         let name = self.environments.get(id).map_or_else(String::new, |env| env.name.clone());
         let message = format!("{name} was {} on request", order.deed.participle());
-        let refusal = Refusal::new(RefusalKind::Failed, message, "begin a turn, or `hermes-tui env start`");
+        let hint = match order.deed {
+            Deed::Stop => format!("begin a turn, or `hermes-tui env start {}`", words::quoted(&name)),
+            Deed::Remove => "begin a turn, or `hermes-tui env new` makes another".to_owned(),
+        };
+        let refusal = Refusal::new(RefusalKind::Failed, message, hint);
         self.refuse_waiting(out, id, &refusal, Need::wants_ready);
     }
 
@@ -95,15 +103,45 @@ impl State {
             let message = format!("{} was not made by us: we do not {verb} it", env.name);
             return Err(Refusal::new(RefusalKind::Policy, message, "use the tool that made it"));
         }
-        if env.sandbox.is_some() || env.phase == Phase::Provisioning {
-            self.check_endpoint(&env.spec)?;
+        if order.deed == Deed::Stop && matches!(env.phase, Phase::Failed | Phase::Absent | Phase::Lost) {
+            return Err(nothing_to_stop(env));
+        }
+        let forgets = order.deed == Deed::Remove && order.force;
+        if self.is_out_of_reach(env) && !forgets {
+            let refusal = self.check_endpoint(&env.spec);
+            return if order.deed == Deed::Remove { refusal.map_err(|r| or_forget(r, env)) } else { refusal };
         }
         if !env.leases.is_empty() && !order.force {
             let message = format!("{} is held by {}", env.name, words::holders(&env.holders()));
-            let hint = format!("wait for it, or `hermes-tui env {} --force` ends what runs in it", short(order.deed));
+            let name = words::quoted(&env.name);
+            let force = format!("`hermes-tui env {} {name} --force`", short(order.deed));
+            let only_pinned = env.leases.iter().all(|lease| lease.kind == LeaseKind::Pin);
+            let hint = if only_pinned {
+                format!("`hermes-tui env unpin {name}` lets go of it, or {force} does it all the same")
+            } else {
+                format!("wait for it, or {force} ends what runs in it")
+            };
             return Err(Refusal::new(RefusalKind::Policy, message, hint));
         }
         Ok(())
+    }
+
+    /// Whether its sandbox, if there is one, is on an endpoint that does not answer.
+    fn is_out_of_reach(&self, env: &Environment) -> bool {
+        let may_exist = env.sandbox.is_some() || env.phase == Phase::Provisioning;
+        may_exist && self.access(env) == Access::Down
+    }
+
+    /// Deletes the row of an environment whose endpoint may never answer again. If it does, its list shows what is left.
+    fn forget_unreachable(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, data: bool) {
+        let Some(env) = self.environments.get(id) else { return };
+        let endpoint = &env.spec.endpoint;
+        let why = format!("forgotten on request; {endpoint} does not answer, and its sandbox may still exist there");
+        let notice = Notice::new(NoticeKind::EnvRemoved, format!("{} was {why}", env.name)).env(id);
+        self.sandbox_over(out, id, &why);
+        out.announce(notice);
+        self.forget(out, id, data, &why);
+        out.reply(reply, Answer::Done);
     }
 
     pub(super) fn pin(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, on: bool) {
@@ -131,7 +169,7 @@ impl State {
         };
         if env.phase != Phase::Ready {
             let message = format!("{} is {} and has no idle deadline to extend", env.name, words::phase(env.phase));
-            let hint = format!("start it with `hermes-tui env start {}`", env.name);
+            let hint = format!("start it with `hermes-tui env start {}`", words::quoted(&env.name));
             return out.refuse(reply, Refusal::new(RefusalKind::Policy, message, hint));
         }
         let by = by.unwrap_or(idle);
@@ -165,7 +203,20 @@ impl State {
     }
 }
 
-fn short(deed: Deed) -> &'static str {
+fn nothing_to_stop(env: &Environment) -> Refusal {
+    let message = format!("there is nothing to stop: {} is {} and runs nothing", env.name, words::phase(env.phase));
+    Refusal::new(RefusalKind::Failed, message, format!("`hermes-tui env start {}` starts it", words::quoted(&env.name)))
+}
+
+/// The way out where an endpoint will not come back.
+fn or_forget(refusal: Refusal, env: &Environment) -> Refusal {
+    let name = words::quoted(&env.name);
+    let way_out = format!("`hermes-tui env rm {name} --force` forgets it, but its sandbox may still exist there");
+    Refusal { hint: format!("{}; {way_out}", refusal.hint), ..refusal }
+}
+
+/// The word of a command line for it.
+pub(super) fn short(deed: Deed) -> &'static str {
     match deed {
         Deed::Stop => "stop",
         Deed::Remove => "rm",

@@ -9,6 +9,7 @@ use super::idle::LINGER;
 use super::lease::LeaseKind;
 use super::lifecycle::{Change, back_off};
 use super::moment::{Moment, Span};
+use super::orders::short;
 use super::outbox::Outbox;
 use super::request::{Answer, Refusal, RefusalKind};
 use super::state::State;
@@ -95,12 +96,14 @@ impl State {
         let now = out.now;
         let Some(env) = self.edit(out, id) else { return };
         let Some(Teardown { end, from, void, overtaken }) = env.books.teardown.take() else { return };
+        let deed = end.deed;
         let ran = from == Phase::Ready && overtaken.is_none();
         env.change(if ran { Change::SparedRunning } else { Change::SparedStopped }, now);
         let attempts = env.failure.as_ref().map_or(0, |f| f.attempts).saturating_add(1);
         let wait = if void { None } else { plan_again(env, end, kind, ran, attempts, now) };
+        let force = format!("hermes-tui env {} {} --force", short(deed), words::quoted(&env.name));
         let hint = wait.map_or_else(
-            || "nothing was deleted; `hermes-tui env stop|rm --force` ends it although it is in use".to_owned(),
+            || format!("nothing was deleted; `{force}` ends it although it is in use"),
             |wait| format!("nothing was deleted; it is decided again in {}", words::span(wait)),
         );
         let retry_at = wait.map(|wait| now + wait);
@@ -193,7 +196,9 @@ impl State {
         }
         let mut done = self.answer_waiting(out, id, |need| *need == Need::Stopped, Answer::Environment(id.clone()));
         let Some(env) = self.environments.get(id) else { return done };
-        let gone = env.sandbox.is_none() && !env.books.adopting;
+        // Until its endpoint's list is seen it may have a sandbox that we do not know; a person need not wait for that.
+        let ordered = env.books.end.as_ref().is_some_and(|end| end.cause == Cause::Person);
+        let gone = env.sandbox.is_none() && (!env.books.adopting || ordered);
         let free = env.leases.is_empty();
         match env.books.end.clone() {
             Some(end) if gone && (end.force || free) && (end.forget || env.is_ephemeral()) => {

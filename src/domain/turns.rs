@@ -47,7 +47,7 @@ impl State {
             return;
         }
         let conversation = request.conversation.clone();
-        if self.finish_turn(out, &conversation, TurnStatus::Interrupted, "another turn began") {
+        if self.interrupt_turn(out, &conversation) {
             self.clear_the_way(out, &conversation);
         }
         self.reopen(out, &conversation);
@@ -245,7 +245,8 @@ impl State {
             out.reply(reply, Answer::Done);
         } else {
             let message = format!("conversation {conversation} has no open turn to keep alive");
-            let hint = "begin one with `hermes-tui turn begin --conversation ID`";
+            let id = words::quoted(conversation.as_str());
+            let hint = format!("begin one with `hermes-tui turn begin --conversation {id}`");
             out.refuse(reply, Refusal::new(RefusalKind::NotFound, message, hint));
         }
     }
@@ -262,12 +263,32 @@ impl State {
         out.reply(reply, Answer::Done);
     }
 
+    /// Ends the open turn because the next one begins. False if there is none.
+    fn interrupt_turn(&mut self, out: &mut Outbox, conversation: &ConversationId) -> bool {
+        let open = self.conversations.get(conversation).and_then(Conversation::open_turn);
+        let Some(next) = open.map(|turn| turn.number.saturating_add(1)) else { return false };
+        let how = format!("interrupted by turn {next}");
+        self.close_turn(out, conversation, TurnStatus::Interrupted, &how, "another turn began")
+    }
+
     /// Ends the open turn and releases its lease. False if there is none.
     pub(super) fn finish_turn(
         &mut self,
         out: &mut Outbox,
         conversation: &ConversationId,
         status: TurnStatus,
+        why: &str,
+    ) -> bool {
+        self.close_turn(out, conversation, status, &format!("ended: {}", words::turn_status(status)), why)
+    }
+
+    /// `how` is for the event stream, `why` for whoever still waits for the turn.
+    fn close_turn(
+        &mut self,
+        out: &mut Outbox,
+        conversation: &ConversationId,
+        status: TurnStatus,
+        how: &str,
         why: &str,
     ) -> bool {
         let now = out.now;
@@ -278,8 +299,7 @@ impl State {
         let (id, number, env) = (turn.id.clone(), turn.number, turn.env.clone());
         owner.last_active = now;
         out.save(Record::Conversation(conversation.clone()));
-        let word = words::turn_status(status);
-        let mut notice = Notice::new(NoticeKind::TurnEnded, format!("turn {number} of {conversation} ended: {word}"));
+        let mut notice = Notice::new(NoticeKind::TurnEnded, format!("turn {number} of {conversation} {how}"));
         if let Some(env) = &env {
             notice = notice.env(env);
             self.leave(out, env, &id, format!("turn {number} of {conversation} ended"));
@@ -347,7 +367,7 @@ fn check_conflicts(env: &Environment, wanted: &EnvSpec, explicit: &[String]) -> 
     let message = format!("the flags conflict with the existing environment {}: {}", env.name, differences.join("; "));
     let hint = format!(
         "leave these flags out, or make another with `hermes-tui env new` and name it with --env-name; `hermes-tui env show {}` shows this one",
-        env.name
+        words::quoted(&env.name)
     );
     Err(Refusal::new(RefusalKind::Policy, message, hint))
 }

@@ -44,6 +44,17 @@ pub fn holders(holders: &[Holder]) -> String {
     names.join(", ")
 }
 
+/// A word of a command line that can be pasted into a POSIX shell.
+#[must_use]
+pub fn quoted(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | '/' | ':' | '@' | '+' | '=' | ',');
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{}'", word.replace('\'', r"'\''"))
+    }
+}
+
 /// `s` unless there is exactly one.
 #[must_use]
 pub fn plural(count: usize) -> &'static str {

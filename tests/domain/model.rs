@@ -142,6 +142,11 @@ impl World {
             }
         }
         self.pins.retain(|env| self.state.environments.contains_key(env));
+        if let Event::Requested { request: Request::Remove { env, .. }, .. } = event
+            && self.given_up(env, event)
+        {
+            self.told.retain(|_, of| of != env);
+        }
         let Event::Requested { reply, request } = event else { return };
         let refused = effects
             .iter()
@@ -229,7 +234,7 @@ impl World {
         let mut saved = BTreeSet::new();
         for env in self.journal.values().filter(|env| env.spec.persistence == Persistence::Ephemeral) {
             let forgotten = !self.state.environments.contains_key(&env.id);
-            if forgotten && !effects.contains(&Effect::DeleteData(env.id.clone())) {
+            if forgotten && !self.given_up(&env.id, event) && !effects.contains(&Effect::DeleteData(env.id.clone())) {
                 return Err(format!("the files of the ephemeral {} outlive it", env.id));
             }
         }
@@ -317,6 +322,14 @@ impl World {
             return Err(format!("the persistent {id} was torn down by {event:?}"));
         }
         self.check_idle(env, generation)
+    }
+
+    /// Forgotten by force because its endpoint does not answer: what is left is found by the next list.
+    pub(super) fn given_up(&self, id: &EnvId, event: &Event) -> bool {
+        let forced =
+            matches!(event, Event::Requested { request: Request::Remove { env, force: true, .. }, .. } if env == id);
+        let known = self.journal.get(id).map(|env| &env.spec.endpoint);
+        forced && !self.state.environments.contains_key(id) && known.is_some_and(|e| self.state.down.contains_key(e))
     }
 
     /// Nobody is warned of the end of what is in use: a look came back and found nothing that lasts to the deadline, or

@@ -29,7 +29,15 @@ fn a_free_name_is_picked() {
         desk.ask(Request::NewEnvironment { id: env(id), name: None, spec: Box::new(spec()) });
     }
     let names = ["x", "y", "z"].map(|id| desk.env(id).name.clone());
-    assert_eq!(names, ["env-1", "env-1-2", "env-1-3"]);
+    assert_eq!(names, ["env-1", "env-2", "env-3"]);
+    desk.ask(Request::Rename { env: env("y"), name: "web".into() });
+    desk.ask(Request::NewEnvironment { id: env("w"), name: None, spec: Box::new(spec()) });
+    assert_eq!(desk.env("w").name, "env-2", "free again");
+    desk.running_turn("env-1", spec());
+    assert_eq!(desk.env("env-1-env").name, "env-1-2", "the name of a conversation stays readable");
+    let found = FoundSandbox { name: "env-1".into(), ..found("v", SandboxState::Running, spec()) };
+    desk.apply(Event::Snapshot { endpoint: spec().endpoint, found: vec![found] });
+    assert_eq!(desk.env("v").name, "env-4", "found with a name that we made up");
 }
 
 #[test]

@@ -16,8 +16,24 @@ fn stopping_what_is_held_is_refused_with_the_holders_named() {
         let refused = refusal(&effects);
         assert_eq!((refused.kind, deed(&effects)), (RefusalKind::Policy, None));
         assert!(refused.message.contains("turn 1 of c") && refused.message.contains("pin"), "{}", refused.message);
-        assert!(refused.hint.contains("--force"));
+        assert!(refused.hint.contains(" c --force`"), "{}", refused.hint);
+        assert!(!refused.hint.contains("unpin"), "{}", refused.hint);
     }
+}
+
+#[test]
+fn the_way_out_of_a_refusal_can_be_pasted() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.ask(Request::Rename { env: env("a"), name: "it's mine".into() });
+    desk.ask(Request::Pin(env("a")));
+    let stop = refusal(&desk.ask(Request::Stop { env: env("a"), force: false })).hint;
+    assert!(stop.contains(r"`hermes-tui env unpin 'it'\''s mine'`"), "{stop}");
+    assert!(stop.contains(r"`hermes-tui env stop 'it'\''s mine' --force`"), "{stop}");
+    let remove = refusal(&desk.ask(Request::Remove { env: env("a"), force: false, data: false })).hint;
+    assert!(remove.contains(r"`hermes-tui env rm 'it'\''s mine' --force`"), "{remove}");
+    let call = refusal(&desk.call("x", "c9")).hint;
+    assert!(call.contains("`hermes-tui turn begin --conversation c9`"), "{call}");
 }
 
 #[test]
@@ -109,4 +125,109 @@ fn unknown_ones_are_refused_with_what_to_do() {
         assert!(refused.hint.contains("hermes-tui env list"));
     }
     assert_eq!(desk.state, State::default());
+}
+
+fn down(desk: &mut Desk, spec: &EnvSpec) -> Vec<Effect> {
+    desk.apply(Event::EndpointDown { endpoint: spec.endpoint.clone(), detail: "no backend for it".into() })
+}
+
+/// A start of the host that has no backend for what the journal lists.
+fn without_backend(desk: &Desk) -> Desk {
+    let mut desk = desk.restarted();
+    down(&mut desk, &docker());
+    desk
+}
+
+#[test]
+fn nothing_that_needs_an_endpoint_that_is_down_waits_for_it() {
+    let mut desk = Desk::new();
+    desk.ready("a", docker());
+    let mut desk = without_backend(&desk);
+    let call = Request::BeginCall {
+        call: CallId::new("x"),
+        env: Some(env("a")),
+        conversation: None,
+        command: "make".into(),
+        cwd: None,
+        source: CallSource::Exec,
+    };
+    for request in [
+        Request::Start(env("a")),
+        call,
+        Request::Stop { env: env("a"), force: true },
+        Request::Remove { env: env("a"), force: false, data: false },
+    ] {
+        assert_eq!(refusal(&desk.ask(request)).kind, RefusalKind::Unreachable);
+    }
+    assert_eq!(refusal(&desk.begin_in("c", TurnTarget::Named("a".into()))).kind, RefusalKind::Unreachable);
+    assert_eq!(desk.state.waiters, Vec::new());
+}
+
+#[test]
+fn those_who_wait_for_a_list_are_told_when_the_endpoint_is_down() {
+    let mut desk = Desk::new();
+    desk.ready("a", docker());
+    desk.ready("b", docker());
+    let mut desk = desk.restarted();
+    assert_eq!(answer(&desk.ask(Request::Start(env("a")))), None, "its list may come");
+    assert_eq!(answer(&desk.ask(Request::Stop { env: env("b"), force: false })), None);
+    let effects = down(&mut desk, &docker());
+    let unreachable = |e: &&Effect| matches!(e, Effect::Reply { answer: Answer::Refused(r), .. } if r.kind == RefusalKind::Unreachable);
+    assert_eq!(effects.iter().filter(unreachable).count(), 2);
+    assert_eq!(desk.state.waiters, Vec::new());
+}
+
+#[test]
+fn what_has_no_sandbox_is_removed_whatever_its_endpoint_does() {
+    let mut desk = Desk::new();
+    desk.ask(Request::NewEnvironment { id: env("failed"), name: None, spec: Box::new(docker()) });
+    desk.provision_failed("failed", FailureKind::Permanent);
+    desk.running_turn("c", EnvSpec { retention: Retention::IdleTtl, ..docker() });
+    desk.end("c");
+    desk.pass_quietly(Span::seconds(300));
+    desk.torn_down("c-env");
+    assert_eq!((desk.phase("failed"), desk.phase("c-env")), (Phase::Failed, Phase::Absent));
+    for mut desk in [without_backend(&desk), desk.restarted()] {
+        for id in ["failed", "c-env"] {
+            let effects = desk.ask(Request::Remove { env: env(id), force: false, data: false });
+            assert_eq!((answer(&effects), desk.is_listed(id)), (Some(Answer::Done), false));
+        }
+    }
+}
+
+#[test]
+fn force_forgets_what_is_out_of_reach_and_says_what_may_be_left() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", docker());
+    let session = desk.session_of("c");
+    down(&mut desk, &docker());
+    let refused = refusal(&desk.ask(Request::Remove { env: env("c-env"), force: false, data: false }));
+    assert_eq!(refused.kind, RefusalKind::Unreachable);
+    assert!(refused.hint.contains("`hermes-tui env rm c --force`"), "{}", refused.hint);
+    let effects = desk.ask(Request::Remove { env: env("c-env"), force: true, data: false });
+    assert_eq!((answer(&effects), deed(&effects)), (Some(Answer::Done), None));
+    assert!(!desk.is_listed("c-env"));
+    assert!(effects.iter().any(|e| matches!(e, Effect::Announce(n) if n.text.contains("may still exist there"))));
+    assert!(matches!(desk.state.sessions[&session].state, SessionState::Ended { .. }));
+    assert_eq!(desk.state.conversations[&conversation("c")].env, None);
+}
+
+#[test]
+fn what_does_not_run_is_not_said_to_be_stopped() {
+    let mut desk = Desk::new();
+    desk.ask(Request::NewEnvironment { id: env("a"), name: Some("my env".into()), spec: Box::new(spec()) });
+    desk.provision_failed("a", FailureKind::Permanent);
+    for force in [false, true] {
+        let refused = refusal(&desk.ask(Request::Stop { env: env("a"), force }));
+        assert_eq!(refused.kind, RefusalKind::Failed);
+        assert!(refused.message.contains("nothing to stop"), "{}", refused.message);
+        assert!(refused.hint.contains("`hermes-tui env start 'my env'`"), "{}", refused.hint);
+        assert_eq!(desk.phase("a"), Phase::Failed);
+    }
+    desk.ready("b", spec());
+    for _ in 0..2 {
+        let effects = desk.ask(Request::Stop { env: env("b"), force: false });
+        let effects = if deed(&effects).is_some() { desk.torn_down("b") } else { effects };
+        assert_eq!(answer(&effects), Some(Answer::Environment(env("b"))), "stopped stays stopped");
+    }
 }

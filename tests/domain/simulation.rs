@@ -468,7 +468,9 @@ impl World {
         self.asked.clear();
         self.calls.clear();
         self.shutting_down = false;
-        self.surprised.clear();
+        // Who lives on until it is idle goes on doing so, if the journal knows.
+        let lives_on = |id: &EnvId| self.journal.get(id).is_some_and(|env| env.books.lingers);
+        self.surprised.retain(lives_on);
         self.forced.clear();
         self.frozen.extend([endpoint(true), endpoint(false)]);
         let event = Event::Restored {

@@ -161,3 +161,24 @@ fn names_come_from_the_conversation() {
     let names: Vec<_> = desk.state.environments.values().map(|env| env.name.clone()).collect();
     assert_eq!(names, ["chat-42---hi"]);
 }
+
+#[test]
+fn a_turn_that_interrupts_another_says_so() {
+    let mut desk = Desk::new();
+    desk.running_turn("c1", spec());
+    let effects = desk.begin("c1", spec());
+    let told: Vec<(NoticeKind, &str)> = effects
+        .iter()
+        .filter_map(|effect| match effect {
+            Effect::Announce(notice) => Some((notice.kind, notice.text.as_str())),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        told,
+        [
+            (NoticeKind::TurnEnded, "turn 1 of c1 interrupted by turn 2"),
+            (NoticeKind::TurnBegan, "turn 2 of c1: make the tests pass began"),
+        ]
+    );
+}

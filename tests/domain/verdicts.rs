@@ -23,7 +23,7 @@ fn a_verdict_for_each_state() {
     assert_eq!((reap.kind, reap.reason.as_str()), (VerdictKind::Reap, "being stopped after 5 min idle"));
     desk.torn_down("c-env");
     let rest = desk.verdict("c-env");
-    assert_eq!((rest.kind, rest.reason.as_str()), (VerdictKind::AtRest, "stopped: stopped after 5 min idle"));
+    assert_eq!((rest.kind, rest.reason.as_str()), (VerdictKind::AtRest, "not running: stopped after 5 min idle"));
     assert_eq!(desk.state.verdict(desk.now, &env("nothing")), None);
 }
 
