@@ -255,8 +255,11 @@ impl Model {
             return zoomed;
         }
         let own = self.clients.get(&client).and_then(|c| c.focus.get(&tab.id)).map(|(p, _)| *p);
-        let panes = || tab.tree.panes();
-        own.filter(|p| tab.tree.contains(*p)).or_else(|| panes().first().copied()).unwrap_or(PaneId(0))
+        let panes = tab.tree.panes();
+        // Who comes to a conversation's tab wants to type: its shell, where it has one, rather than its feed.
+        let shell = || panes.iter().find(|p| matches!(self.work.panes.get(p), Some(PaneKind::Session(_))));
+        let own = own.filter(|p| panes.contains(p));
+        own.or_else(|| shell().or(panes.first()).copied()).unwrap_or(PaneId(0))
     }
 
     /// The environment of a pane.

@@ -60,6 +60,23 @@ fn later_turns_find_the_same_tab_and_the_same_session() {
 }
 
 #[test]
+fn the_tab_of_a_conversation_shows_its_shell_first_and_the_agent_pane_has_a_mode_of_its_own() {
+    let mut world = World::with_shell();
+    world.begin_turn("login", "one", EnvSpec::local());
+    world.keys("C-b 2");
+    assert_eq!(world.mode(), Mode::Pane);
+    world.focused(|p| assert!(matches!(p.content, PaneContent::Terminal { .. }), "{}", p.title));
+    world.keys("C-b a");
+    assert_eq!(world.mode(), Mode::Agent);
+    let hints = world.view().status.hints;
+    assert!(hints.contains(&("Enter".to_owned(), "shell".to_owned())), "{hints:?}");
+    world.keys("C-b 1 C-b 2");
+    assert_eq!(world.mode(), Mode::Agent, "the pane that had the focus has it again");
+    world.keys("Enter");
+    assert_eq!(world.mode(), Mode::Pane);
+}
+
+#[test]
 fn nobody_is_torn_away_from_what_he_does() {
     let mut world = World::with_shell();
     let session = world.session();

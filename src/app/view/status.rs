@@ -1,7 +1,7 @@
 //! The last line: what keys do now, and how things stand.
 
 use super::super::command::Action;
-use super::super::model::{Model, PaneKind, after};
+use super::super::model::{Model, after};
 use super::super::msg::ClientId;
 use super::super::view_model::{Mode, StatusBar};
 use super::words;
@@ -19,19 +19,20 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
     let own = |key: &str, what: &str| (key.to_owned(), what.to_owned());
     let nav = |action, what: &str| (b.nav_key(action), what.to_owned());
     let hints = match super::mode(model, client) {
-        Mode::Pane => {
-            let feed =
-                model.focused_pane(client).is_some_and(|p| matches!(model.work.panes.get(&p), Some(PaneKind::Feed(_))));
-            let mut out = if feed {
-                vec![own("Enter", "shell"), own("j/k", "scroll"), own("[ ]", "turn"), own("f", "failed")]
-            } else {
-                Vec::new()
-            };
-            out.push((b.leader.to_string(), "leader".to_owned()));
-            out.push((lead(Action::Nav), "sidebar".to_owned()));
-            out.push((lead(Action::Help), "help".to_owned()));
-            out
-        }
+        Mode::Pane => vec![
+            (b.leader.to_string(), "leader".to_owned()),
+            (lead(Action::Nav), "sidebar".to_owned()),
+            (lead(Action::Help), "help".to_owned()),
+        ],
+        Mode::Agent => vec![
+            own("j/k", "scroll"),
+            own("Enter", "shell"),
+            own("[ ]", "turn"),
+            own("f", "failed"),
+            own("t", "turns"),
+            own("?", "help"),
+            (b.leader.to_string(), "leader".to_owned()),
+        ],
         Mode::Nav if model.clients.get(&client).is_some_and(|c| c.sidebar.filtering) => {
             vec![own("Enter", "open"), own("↑/↓", "choose"), own("Esc", "no filter")]
         }
