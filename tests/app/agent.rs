@@ -212,6 +212,35 @@ fn the_turn_list_leads_to_a_turn_in_the_feed() {
 }
 
 #[test]
+fn a_command_outside_of_turns_has_its_own_row_and_enter_marks_it() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "first things", EnvSpec::local());
+    world.call("login", "make", "", 0);
+    world.end_turn("login");
+    world.pass(Span::seconds(1));
+    world.call("login", "git status", "", 0);
+    world.pass(Span::seconds(1));
+    world.begin_turn("login", "second things", EnvSpec::local());
+    world.end_turn("login");
+    world.keys("t");
+    let Some(Overlay::Turns { rows, .. }) = world.overlay() else { panic!("the turn list") };
+    let rows: Vec<(u8, &str, bool)> =
+        rows.iter().map(|r| (r.depth, r.text.as_str(), r.right.starts_with("1 command"))).collect();
+    assert_eq!(
+        rows[1..],
+        [
+            (1, "turn 1  first things", true),
+            (1, "outside of turns", true),
+            (2, "git status", false),
+            (1, "turn 2  second things", false)
+        ]
+    );
+    world.keys("k Enter");
+    let marked = |l: &FeedLine| matches!(l, FeedLine::Command { command, selected: true, .. } if command == "git status");
+    assert!(feed(&world).iter().any(marked), "{:?}", feed(&world));
+}
+
+#[test]
 fn a_closed_agent_pane_comes_back() {
     let mut world = World::new(120, 40);
     world.begin_turn("login", "one", EnvSpec::local());
