@@ -3,6 +3,7 @@
 use super::super::command::Action;
 use super::super::model::{Model, after};
 use super::super::msg::ClientId;
+use super::super::overlay::Overlay;
 use super::super::view_model::{Mode, StatusBar};
 use super::words;
 use crate::domain::{Environment, Moment, Phase};
@@ -63,9 +64,31 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             own("/ n N", "search"),
             own("q", "leave"),
         ],
-        Mode::Overlay => vec![own("Esc", "close"), own("Enter", "choose")],
+        Mode::Overlay => over(model, client).iter().map(|(key, what)| own(key, what)).collect(),
     };
     hints.into_iter().filter(|(key, _)| !key.is_empty()).collect()
+}
+
+/// What keys do in what lies over the screen.
+fn over(model: &Model, client: ClientId) -> &'static [(&'static str, &'static str)] {
+    match model.clients.get(&client).and_then(|c| c.overlay.as_ref()) {
+        Some(Overlay::Help { .. }) => &[("j/k", "scroll"), ("Esc", "close")],
+        Some(Overlay::Explain { .. }) => &[("j/k", "scroll"), ("+", "extend"), ("Esc", "close")],
+        Some(Overlay::Turns(list)) if list.filtering => &[("Enter", "keep the filter"), ("Esc", "no filter")],
+        Some(Overlay::Turns(_)) => &[
+            ("Enter", "choose"),
+            ("j/k", "move"),
+            ("Space", "unfold"),
+            ("f", "failed"),
+            ("/", "filter"),
+            ("Esc", "close"),
+        ],
+        Some(Overlay::Form(_)) => &[("Enter", "choose"), ("↑/↓", "field"), ("←/→", "change"), ("Esc", "close")],
+        Some(Overlay::Prompt { .. }) => &[("Enter", "accept"), ("Esc", "close")],
+        Some(Overlay::List { .. }) => &[("Enter", "choose"), ("↑/↓", "move"), ("Esc", "close")],
+        Some(Overlay::Dialog(_)) => &[("Enter", "choose"), ("←/→", "move"), ("Esc", "close")],
+        None => &[("Esc", "close")],
+    }
 }
 
 fn facts(model: &Model, now: Moment) -> Vec<String> {
