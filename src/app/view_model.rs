@@ -272,7 +272,7 @@ pub enum FeedLine {
         /// From standard error.
         error: bool,
     },
-    /// A remark: "12 lines more", "no output".
+    /// A remark: "12 lines more · Space shows them", "no output".
     Remark(String),
 }
 

@@ -173,9 +173,19 @@ fn long_output_shows_its_end_and_says_how_much_there_is() {
     let text: String = (0..30).map(|n| format!("line {n}\n")).collect();
     world.call("login", "seq", &text, 0);
     let lines = feed(&world);
-    assert!(lines.contains(&FeedLine::Remark("22 lines more".to_owned())), "{lines:?}");
+    let more = |lines: &[FeedLine], key: &str| {
+        lines.iter().any(|l| matches!(l, FeedLine::Remark(text) if text.contains("22 lines more") && text.contains(key)))
+    };
+    assert!(more(&lines, "Space"), "{lines:?}");
     assert!(lines.contains(&FeedLine::Output { text: "line 29".to_owned(), error: false }));
+    let first = FeedLine::Output { text: "line 0".to_owned(), error: false };
     assert!(!lines.contains(&FeedLine::Output { text: "line 21".to_owned(), error: false }));
+    world.keys("C-b a C-b z K space");
+    let lines = feed(&world);
+    assert!(lines.contains(&first) && !more(&lines, ""), "{lines:?}");
+    assert!(lines.iter().any(|l| matches!(l, FeedLine::Command { selected: true, .. })), "{lines:?}");
+    world.keys("o");
+    assert!(more(&feed(&world), "Space") && !feed(&world).contains(&first));
 }
 
 #[test]

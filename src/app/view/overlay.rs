@@ -144,6 +144,8 @@ fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
             row("Enter", "the conversation's shell beside it"),
             row("j/k PgUp/PgDn g/G", "scroll"),
             row("[ ]", "previous, next turn"),
+            row("J K", "next, previous command"),
+            row("Space o", "the selected command's whole output, or its last lines"),
             row("f F", "next, previous failed command"),
         ],
     ));

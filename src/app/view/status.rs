@@ -29,6 +29,8 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             own("j/k", "scroll"),
             own("Enter", "shell"),
             own("[ ]", "turn"),
+            own("J/K", "command"),
+            own("Space", "output"),
             own("f", "failed"),
             own("t", "turns"),
             own("?", "help"),

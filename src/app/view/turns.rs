@@ -8,6 +8,7 @@ use super::feed::{FeedItem, items};
 use super::sidebar::fuzzy;
 use super::words;
 use crate::domain::{Call, Conversation, Moment, TurnStatus};
+use std::collections::BTreeSet;
 
 /// All rows, newest conversation first. Turns of the newest one are shown; commands of the last turn of each.
 pub fn turn_rows(model: &Model, now: Moment, list: &TurnList) -> Vec<(TurnKey, TurnRow)> {
@@ -44,7 +45,7 @@ fn turns_of(
     out: &mut Vec<(TurnKey, TurnRow)>,
 ) {
     let id = &conversation.id;
-    let parts = items(model, id);
+    let parts = items(model, id, &BTreeSet::new());
     let last = conversation.turns.last().map(|t| &t.id);
     let mut open = true;
     for (at, part) in parts.iter().enumerate() {
