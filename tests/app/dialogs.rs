@@ -4,7 +4,8 @@ use crate::world::World;
 use hermes_tui::app::view_model::{Mode, Overlay};
 use hermes_tui::app::{Cmd, Msg};
 use hermes_tui::domain::{
-    BackendKind, EnvSpec, Event, LiveProcess, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span, VerdictKind,
+    BackendKind, EnvSpec, Event, LiveProcess, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span,
+    VerdictKind,
 };
 
 /// Title, what is lost, what survives, choices.

@@ -53,7 +53,10 @@ pub(super) fn mode(model: &Model, client: ClientId) -> Mode {
         Some(c) if c.leader == Some(Leader::Pressed) => Mode::Leader,
         Some(c) if c.copying.is_some() => Mode::Copy,
         _ if model.in_nav(client) => Mode::Nav,
-        _ if model.focused_pane(client).is_some_and(|p| matches!(model.work.panes.get(&p), Some(PaneKind::Feed(_)))) => {
+        _ if model
+            .focused_pane(client)
+            .is_some_and(|p| matches!(model.work.panes.get(&p), Some(PaneKind::Feed(_)))) =>
+        {
             Mode::Agent
         }
         _ => Mode::Pane,
