@@ -79,6 +79,9 @@ fn welcome_screen() {
         vm.sidebar.rows.clear();
         vm.sidebar.selected = None;
         vm.tabs.clear();
+        vm.tabs_area.height = 0;
+        vm.panes_area.y = 0;
+        vm.panes_area.height += 1;
         vm.status.facts = vec!["no environments".into()];
         vm.status.hints = pairs(&[("Enter", "new sandbox"), ("?", "help"), ("q", "leave")]);
         vm.welcome = Some(welcome());

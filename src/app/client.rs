@@ -73,6 +73,8 @@ pub struct FeedPlace {
     pub back: usize,
     /// The highlighted turn or command.
     pub selected: Option<FeedMark>,
+    /// Commands whose whole output is shown.
+    pub whole: BTreeSet<CallId>,
 }
 
 /// A place in a feed.

@@ -17,7 +17,7 @@ pub enum Action {
     LastPane,
     /// The pane fills the tab, or no longer.
     Zoom,
-    /// The pane goes; asks when its program runs.
+    /// The pane goes; asks first while its program lives, also at a prompt.
     ClosePane,
     /// Moves the pane's border.
     Resize(Direction),
@@ -177,7 +177,7 @@ pub const COMMANDS: &[Command] = commands! {
     Panes "next-pane" "next" "Focus the next pane" ["o"] [] [] true Action::NextPane;
     Panes "last-pane" "last" "Focus the pane that had it before" [";"] [] [] false Action::LastPane;
     Panes "zoom" "zoom" "The pane fills the tab, or no longer" ["z"] [] [] false Action::Zoom;
-    Panes "close-pane" "close" "Close the pane; asks when its program runs" ["x"] [] [] false Action::ClosePane;
+    Panes "close-pane" "close" "Close the pane; asks first while its shell or program lives" ["x"] [] [] false Action::ClosePane;
     Panes "resize-left" "resize" "Move the pane's border to the left" ["H" "ctrl+left"] [] [] true Action::Resize(Direction::Left);
     Panes "resize-down" "resize" "Move the pane's border down" ["J" "ctrl+down"] [] [] true Action::Resize(Direction::Down);
     Panes "resize-up" "resize" "Move the pane's border up" ["K" "ctrl+up"] [] [] true Action::Resize(Direction::Up);

@@ -169,6 +169,12 @@ impl CallOutput {
         Some(OutputLine { text: tidy(&self.partial[open].bytes), error: open == 1 })
     }
 
+    /// Index of the first line that was not kept, where some were not.
+    #[must_use]
+    pub fn dropped_at(&self) -> usize {
+        self.head.len()
+    }
+
     /// Lines that were not kept.
     #[must_use]
     pub fn dropped(&self) -> usize {

@@ -55,7 +55,17 @@ impl Model {
     #[must_use]
     pub fn frame(&self, client: ClientId) -> Frame {
         let Some(c) = self.clients.get(&client) else { return Frame::default() };
-        frame(c.size, c.sidebar.hidden, self.options.sidebar_width)
+        self.without_tabs(frame(c.size, c.sidebar.hidden, self.options.sidebar_width))
+    }
+
+    /// Without any tab there is no tab bar: panes begin where the sidebar does.
+    fn without_tabs(&self, mut frame: Frame) -> Frame {
+        if self.work.tabs.is_empty() {
+            let bar = std::mem::take(&mut frame.tabs.height);
+            frame.panes.y -= bar;
+            frame.panes.height += bar;
+        }
+        frame
     }
 
     /// The frame as it is drawn: while the sidebar has the keys and is only a strip, or hidden, it lies over the panes.
@@ -68,7 +78,7 @@ impl Model {
             return base;
         }
         let width = if c.size.cols < NARROW { c.size.cols } else { self.options.sidebar_width.min(c.size.cols / 2) };
-        Frame { strip: false, ..place(c.size, width, false) }
+        self.without_tabs(Frame { strip: false, ..place(c.size, width, false) })
     }
 
     /// Whether a client's keys go to the sidebar: by choice, or because there is no pane.

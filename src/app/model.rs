@@ -221,11 +221,30 @@ impl Model {
     /// Shows a message for as long as its level deserves.
     pub(super) fn say(&mut self, now: Moment, level: Level, text: impl Into<String>, only: Option<ClientId>) {
         let shown = match level {
-            Level::Info | Level::Success => Span::seconds(4),
+            Level::Info => Span::seconds(3),
+            Level::Success => Span::seconds(4),
             Level::Warning => WARNING_SHOWN,
             Level::Error => Span::seconds(10),
         };
         self.toast(now + shown, level, text, only);
+    }
+
+    /// Tells what happens to an environment. What is only for information reaches those who look at it: it is selected,
+    /// or a pane of the tab that they see shows it.
+    pub(super) fn say_of(&mut self, now: Moment, level: Level, text: &str, env: Option<&EnvId>) {
+        let Some(env) = env.filter(|_| level == Level::Info) else { return self.say(now, level, text, None) };
+        let looks = |client: &ClientId| {
+            let selected = self.clients.get(client).and_then(|c| c.sidebar.selected.as_ref());
+            let shown = || {
+                let panes = self.tab_of(*client).map(|t| t.tree.panes()).unwrap_or_default();
+                panes.into_iter().any(|p| self.env_of_pane(p).as_ref() == Some(env))
+            };
+            matches!(selected, Some(RowKey::Env(id)) if id == env) || shown()
+        };
+        let clients: Vec<ClientId> = self.clients.keys().copied().filter(looks).collect();
+        for client in clients {
+            self.say(now, level, text, Some(client));
+        }
     }
 
     /// How many panes show a session.
@@ -255,8 +274,11 @@ impl Model {
             return zoomed;
         }
         let own = self.clients.get(&client).and_then(|c| c.focus.get(&tab.id)).map(|(p, _)| *p);
-        let panes = || tab.tree.panes();
-        own.filter(|p| tab.tree.contains(*p)).or_else(|| panes().first().copied()).unwrap_or(PaneId(0))
+        let panes = tab.tree.panes();
+        // Who comes to a conversation's tab wants to type: its shell, where it has one, rather than its feed.
+        let shell = || panes.iter().find(|p| matches!(self.work.panes.get(p), Some(PaneKind::Session(_))));
+        let own = own.filter(|p| panes.contains(p));
+        own.or_else(|| shell().or(panes.first()).copied()).unwrap_or(PaneId(0))
     }
 
     /// The environment of a pane.

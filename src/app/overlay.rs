@@ -5,7 +5,7 @@ use super::form::Form;
 use super::input::Line;
 use super::layout::PaneId;
 use super::model::TabId;
-use crate::domain::{ConversationId, EnvId};
+use crate::domain::{CallId, ConversationId, EnvId};
 use std::collections::BTreeSet;
 
 /// At most one lies over a screen.
@@ -136,4 +136,6 @@ pub enum TurnKey {
     Conversation(ConversationId),
     /// A turn or command in a conversation.
     Mark(ConversationId, FeedMark),
+    /// Commands outside of turns that follow each other; the first of them.
+    Outside(ConversationId, CallId),
 }

@@ -51,6 +51,8 @@ pub struct ViewModel<'a> {
 pub enum Mode {
     /// Every key but the leader goes to the program.
     Pane,
+    /// Keys move in the agent pane that has the focus.
+    Agent,
     /// Keys move in the sidebar and run commands.
     Nav,
     /// The leader was pressed: the next key is a command.
@@ -270,7 +272,7 @@ pub enum FeedLine {
         /// From standard error.
         error: bool,
     },
-    /// A remark: "12 lines more", "no output".
+    /// A remark: "12 lines more · Space shows them", "no output".
     Remark(String),
 }
 

@@ -165,7 +165,7 @@ pub fn cursor(screen: Rect, vm: &ViewModel<'_>, style: &Style) -> Option<Cursor>
         None => match vm.mode {
             Mode::Pane | Mode::Copy => vm.panes.iter().find(|pane| pane.focused).and_then(terminal::cursor),
             Mode::Nav => sidebar::cursor(&canvas, &vm.sidebar).map(input),
-            Mode::Leader | Mode::Overlay => None,
+            Mode::Agent | Mode::Leader | Mode::Overlay => None,
         },
     };
     at.filter(|at| screen.contains(Position::new(at.x, at.y)))

@@ -17,6 +17,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, mode: Mode, status: &StatusBar) {
     canvas.clear(line, ink.text);
     let (name, look) = match mode {
         Mode::Pane => (" PANE ", ink.quiet),
+        Mode::Agent => (" AGENT ", ink.badge),
         Mode::Nav => (" NAV ", ink.badge),
         Mode::Leader => (" LEADER ", ink.leader),
         Mode::Copy => (" COPY ", ink.badge),

@@ -60,6 +60,23 @@ fn later_turns_find_the_same_tab_and_the_same_session() {
 }
 
 #[test]
+fn the_tab_of_a_conversation_shows_its_shell_first_and_the_agent_pane_has_a_mode_of_its_own() {
+    let mut world = World::with_shell();
+    world.begin_turn("login", "one", EnvSpec::local());
+    world.keys("C-b 2");
+    assert_eq!(world.mode(), Mode::Pane);
+    world.focused(|p| assert!(matches!(p.content, PaneContent::Terminal { .. }), "{}", p.title));
+    world.keys("C-b a");
+    assert_eq!(world.mode(), Mode::Agent);
+    let hints = world.view().status.hints;
+    assert!(hints.contains(&("Enter".to_owned(), "shell".to_owned())), "{hints:?}");
+    world.keys("C-b 1 C-b 2");
+    assert_eq!(world.mode(), Mode::Agent, "the pane that had the focus has it again");
+    world.keys("Enter");
+    assert_eq!(world.mode(), Mode::Pane);
+}
+
+#[test]
 fn nobody_is_torn_away_from_what_he_does() {
     let mut world = World::with_shell();
     let session = world.session();
@@ -67,7 +84,7 @@ fn nobody_is_torn_away_from_what_he_does() {
     assert_eq!((world.session(), world.mode()), (session, Mode::Pane));
     let tabs = world.view().tabs;
     assert_eq!((tabs.len(), tabs[1].activity, tabs[1].turn), (2, true, Some(1)));
-    assert!(world.toasts().contains("tab 2"), "{}", world.toasts());
+    assert_eq!(world.toasts(), "", "the tab bar says it");
 }
 
 #[test]
@@ -156,9 +173,21 @@ fn long_output_shows_its_end_and_says_how_much_there_is() {
     let text: String = (0..30).map(|n| format!("line {n}\n")).collect();
     world.call("login", "seq", &text, 0);
     let lines = feed(&world);
-    assert!(lines.contains(&FeedLine::Remark("22 lines more".to_owned())), "{lines:?}");
+    let more = |lines: &[FeedLine], key: &str| {
+        lines
+            .iter()
+            .any(|l| matches!(l, FeedLine::Remark(text) if text.contains("22 lines more") && text.contains(key)))
+    };
+    assert!(more(&lines, "Space"), "{lines:?}");
     assert!(lines.contains(&FeedLine::Output { text: "line 29".to_owned(), error: false }));
+    let first = FeedLine::Output { text: "line 0".to_owned(), error: false };
     assert!(!lines.contains(&FeedLine::Output { text: "line 21".to_owned(), error: false }));
+    world.keys("C-b a C-b z K space");
+    let lines = feed(&world);
+    assert!(lines.contains(&first) && !more(&lines, ""), "{lines:?}");
+    assert!(lines.iter().any(|l| matches!(l, FeedLine::Command { selected: true, .. })), "{lines:?}");
+    world.keys("o");
+    assert!(more(&feed(&world), "Space") && !feed(&world).contains(&first));
 }
 
 #[test]
@@ -192,6 +221,36 @@ fn the_turn_list_leads_to_a_turn_in_the_feed() {
     assert_eq!(found.len(), 1, "{found:?}");
     world.keys("Esc");
     assert_eq!(world.overlay(), None);
+}
+
+#[test]
+fn a_command_outside_of_turns_has_its_own_row_and_enter_marks_it() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "first things", EnvSpec::local());
+    world.call("login", "make", "", 0);
+    world.end_turn("login");
+    world.pass(Span::seconds(1));
+    world.call("login", "git status", "", 0);
+    world.pass(Span::seconds(1));
+    world.begin_turn("login", "second things", EnvSpec::local());
+    world.end_turn("login");
+    world.keys("t");
+    let Some(Overlay::Turns { rows, .. }) = world.overlay() else { panic!("the turn list") };
+    let rows: Vec<(u8, &str, bool)> =
+        rows.iter().map(|r| (r.depth, r.text.as_str(), r.right.starts_with("1 command"))).collect();
+    assert_eq!(
+        rows[1..],
+        [
+            (1, "turn 1  first things", true),
+            (1, "outside of turns", true),
+            (2, "git status", false),
+            (1, "turn 2  second things", false)
+        ]
+    );
+    world.keys("k Enter");
+    let marked =
+        |l: &FeedLine| matches!(l, FeedLine::Command { command, selected: true, .. } if command == "git status");
+    assert!(feed(&world).iter().any(marked), "{:?}", feed(&world));
 }
 
 #[test]

@@ -191,6 +191,6 @@ fn the_agent_pane_has_no_copy_mode_and_says_so() {
     let mut world = World::new(120, 40);
     world.begin_turn("talk", "x", hermes_tui::domain::EnvSpec::local());
     world.keys("C-b a C-b [");
-    assert_eq!(world.mode(), Mode::Pane);
+    assert_eq!(world.mode(), Mode::Agent);
     assert!(world.toasts().contains("agent pane"), "{}", world.toasts());
 }

@@ -1,7 +1,7 @@
 //! Panes and tabs by keyboard, and what reaches the programs.
 
 use crate::world::{CLIENT, World};
-use hermes_tui::app::view_model::{Mode, PaneContent};
+use hermes_tui::app::view_model::{Mode, Overlay, PaneContent};
 use hermes_tui::app::{Cmd, Msg};
 use hermes_tui::domain::{Event, Phase, SessionState, Size, Span};
 
@@ -16,6 +16,7 @@ fn one_key_in_the_welcome_makes_a_sandbox_and_a_shell() {
     assert_eq!(view.mode, Mode::Nav);
     let welcome = view.welcome.expect("the welcome");
     assert_eq!(welcome.offers[0].0, "n or Enter");
+    assert_eq!((view.tabs_area.height, view.panes_area.y), (0, view.sidebar.area.y), "no empty row for tabs");
     world.keys("n");
     let view = world.view();
     assert!(view.welcome.is_none());
@@ -30,6 +31,23 @@ fn enter_in_the_welcome_does_the_same() {
     let mut world = World::new(80, 24);
     world.keys("Enter");
     assert_eq!(world.mode(), Mode::Pane);
+}
+
+#[test]
+fn two_shells_of_one_environment_are_told_apart() {
+    let mut world = World::with_shell();
+    let first = world.session();
+    world.now = world.now + Span::seconds(1);
+    world.keys("C-b %");
+    let titles = |w: &World| w.view().panes.iter().map(|p| p.title.clone()).collect::<Vec<_>>();
+    let (a, b) = (titles(&world)[0].clone(), titles(&world)[1].clone());
+    assert!(a.ends_with(" · shell") && b.ends_with(" · shell 2"), "{a} {b}");
+    world.output(&first, "\x1b]2;vim notes\x07");
+    assert!(titles(&world)[0].ends_with(" · vim notes"));
+    world.keys("C-b w");
+    let Some(Overlay::Palette { rows, .. }) = world.overlay() else { panic!("the list") };
+    let named = |what: &str| rows.iter().any(|(text, ..)| text.contains(what));
+    assert!(named("vim notes") && named("shell 2"), "{rows:?}");
 }
 
 #[test]

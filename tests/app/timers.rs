@@ -57,6 +57,31 @@ fn toasts_go_by_themselves() {
 }
 
 #[test]
+fn what_is_said_of_typing_goes_when_it_is_no_longer_so() {
+    let mut world = World::with_shell();
+    world.keys("C-b % C-b y");
+    assert!(world.toasts().contains("every pane"), "{}", world.toasts());
+    world.keys("C-b y");
+    assert!(!world.toasts().contains("every pane"), "{}", world.toasts());
+}
+
+#[test]
+fn what_happens_to_an_environment_is_told_to_who_looks_at_it() {
+    let mut world = World::with_shell();
+    let seen = world.env();
+    let other = world.model.ids.env();
+    let name = Some("other".to_owned());
+    world.request(Request::NewEnvironment { id: other.clone(), name, spec: Box::new(EnvSpec::local()) });
+    world.pass(Span::seconds(10));
+    world.request(Request::Stop { env: other, force: true });
+    assert_eq!(world.toasts(), "", "neither shown nor selected");
+    world.request(Request::Stop { env: seen, force: true });
+    assert!(!world.toasts().is_empty());
+    world.pass(Span::seconds(3));
+    assert_eq!(world.toasts(), "");
+}
+
+#[test]
 fn slow_things_have_a_throbber_until_they_are_done() {
     let mut world = World::new(120, 40);
     world.slow = true;

@@ -240,7 +240,7 @@ proptest! {
     fn drawing_survives_anything(
         (cols, rows) in prop_oneof![(1u16..=300, 1u16..=100), (1u16..=44, 1u16..=14)],
         now in any::<u64>(),
-        mode in prop::sample::select(vec![Mode::Pane, Mode::Nav, Mode::Leader, Mode::Copy, Mode::Overlay]),
+        mode in prop::sample::select(vec![Mode::Pane, Mode::Agent, Mode::Nav, Mode::Leader, Mode::Copy, Mode::Overlay]),
         (area, [strip, focused], rows_shown, selected, hidden, filter) in sidebar(),
         (tabs, tabs_area) in (tabs(), area()),
         any_panes in vec(any_pane(), 0..6),

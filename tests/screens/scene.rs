@@ -189,7 +189,7 @@ pub fn feed() -> Vec<FeedLine> {
         },
         command("grep -rn login src", Some(0), 12, false),
         output("src/login.rs:12: pub fn login(user: &str) {", false),
-        FeedLine::Remark("12 lines more".into()),
+        FeedLine::Remark("12 lines more · Space shows them".into()),
         FeedLine::Outside,
         command("git status --short", Some(0), 31, false),
         FeedLine::Turn {

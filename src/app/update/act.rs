@@ -207,7 +207,10 @@ impl Model {
         let Some((tab, _)) = self.here(client) else { return };
         let Some(t) = self.work.tab_mut(tab) else { return };
         t.synchronised = !t.synchronised;
-        let text = if t.synchronised { "typing goes to every pane of this tab" } else { "typing goes to one pane" };
+        const WORDS: [&str; 2] = ["typing goes to one pane", "typing goes to every pane of this tab"];
+        let text = WORDS[usize::from(t.synchronised)];
+        // What was said of it before is wrong now.
+        self.toasts.retain(|toast| !WORDS.contains(&toast.text.as_str()));
         self.say(now, Level::Info, text, Some(client));
     }
 

@@ -83,7 +83,7 @@ impl Model {
             _ => {}
         }
         if let Some(level) = loud(notice.kind) {
-            self.say(now, level, notice.text.clone(), None);
+            self.say_of(now, level, &notice.text, notice.env.as_ref());
             if let (K::EnvWarned, Some(toast)) = (notice.kind, self.toasts.last_mut()) {
                 toast.warns_of.clone_from(&notice.env);
             }
@@ -107,7 +107,8 @@ impl Model {
                 client.tab = Some(tab);
             }
             let number = self.work.tabs.len();
-            self.say(now, Level::Info, format!("{text} · tab {number}"), None);
+            let env = self.state.conversations.get(id).and_then(|c| c.env.clone());
+            self.say_of(now, Level::Info, &format!("{text} · tab {number}"), env.as_ref());
         }
         self.show_conversation_session(now, id, cmds);
         // A feed that is read at its end follows.

@@ -5,13 +5,15 @@ use super::super::command::Action;
 use super::super::layout::PaneId;
 use super::super::model::{Model, PaneKind};
 use super::super::msg::{ClientId, Cmd};
-use super::super::view::feed::{FeedItem, items, lines_before};
+use super::super::view::feed::{FeedItem, is_long, items, lines_before};
 use super::super::view_model::Level;
 use super::keys::plain;
 use super::panes::roomier;
+use super::sidebar::toggle;
 use crate::config::KeyPress;
 use crate::domain::{ConversationId, Moment, SessionState};
 use crossterm::event::{KeyCode, KeyModifiers};
+use std::collections::BTreeSet;
 
 impl Model {
     /// A key in an agent pane.
@@ -38,7 +40,10 @@ impl Model {
             Some(KeyCode::Char('j') | KeyCode::Down) => self.scroll_feed(client, pane, id, -1),
             Some(KeyCode::Char('k') | KeyCode::Up) => self.scroll_feed(client, pane, id, 1),
             Some(KeyCode::PageUp) => self.scroll_feed(client, pane, id, page),
-            Some(KeyCode::PageDown | KeyCode::Char(' ')) => self.scroll_feed(client, pane, id, -page),
+            Some(KeyCode::Char(' ' | 'o')) => self.expand(now, client, pane, id),
+            Some(KeyCode::Char('J')) => self.jump(now, client, pane, id, Jump::Command, true),
+            Some(KeyCode::Char('K')) => self.jump(now, client, pane, id, Jump::Command, false),
+            Some(KeyCode::PageDown) => self.scroll_feed(client, pane, id, -page),
             Some(KeyCode::Char('g') | KeyCode::Home) => self.scroll_feed(client, pane, id, i64::MAX),
             Some(KeyCode::Char('G') | KeyCode::End) => self.scroll_feed(client, pane, id, i64::MIN),
             Some(KeyCode::Char('[' | 'p')) => self.jump(now, client, pane, id, Jump::Turn, false),
@@ -55,7 +60,7 @@ impl Model {
             }
             _ => {
                 let text =
-                    "this pane shows what the agent does · Enter shell · j/k scroll · [ ] turn · f failed · t turns";
+                    "this pane shows what the agent does · Enter shell · j/k scroll · J/K command · Space its output";
                 self.say(now, Level::Info, text, Some(client));
             }
         }
@@ -63,7 +68,7 @@ impl Model {
 
     /// Scrolls an agent pane; positive is back.
     pub(super) fn scroll_feed(&mut self, client: ClientId, pane: PaneId, id: &ConversationId, by: i64) {
-        let total = lines_before(&items(self, id), None);
+        let total = lines_before(&self.feed_items(client, pane, id), None);
         let rows = usize::from(self.pane_rows(client, pane));
         let most = i64::try_from(total.saturating_sub(rows)).unwrap_or(i64::MAX);
         let Some(c) = self.clients.get_mut(&client) else { return };
@@ -75,7 +80,7 @@ impl Model {
 
     /// Highlights a turn or command and scrolls to it.
     pub(super) fn show_mark(&mut self, client: ClientId, pane: PaneId, id: &ConversationId, mark: FeedMark) {
-        let all = items(self, id);
+        let all = self.feed_items(client, pane, id);
         let total = lines_before(&all, None);
         let above = lines_before(&all, Some(&mark));
         let rows = usize::from(self.pane_rows(client, pane));
@@ -89,12 +94,37 @@ impl Model {
         }
     }
 
+    fn feed_items(&self, client: ClientId, pane: PaneId, id: &ConversationId) -> Vec<FeedItem<'_>> {
+        let place = self.clients.get(&client).and_then(|c| c.feed.get(&pane));
+        place.map_or_else(|| items(self, id, &BTreeSet::new()), |place| items(self, id, &place.whole))
+    }
+
+    /// Shows the whole output of the selected command, or its last lines again. Without a selected command, the newest
+    /// one with more output than is shown is meant.
+    fn expand(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &ConversationId) {
+        let selected = self.clients.get(&client).and_then(|c| c.feed.get(&pane)?.selected.clone());
+        let call = match selected {
+            Some(FeedMark::Call(call)) => Some(call),
+            _ => self.feed_items(client, pane, id).iter().rev().find_map(|item| match item {
+                FeedItem::Call(call, output, _) if is_long(*output) => Some(call.id.clone()),
+                _ => None,
+            }),
+        };
+        let Some(call) = call.filter(|call| is_long(self.work.feeds.of(call))) else {
+            return self.say(now, Level::Info, "all of its output is shown", Some(client));
+        };
+        if let Some(c) = self.clients.get_mut(&client) {
+            toggle(&mut c.feed.entry(pane).or_default().whole, call.clone());
+        }
+        self.show_mark(client, pane, id, FeedMark::Call(call));
+    }
+
     fn jump(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &ConversationId, to: Jump, forward: bool) {
-        let all = items(self, id);
+        let all = self.feed_items(client, pane, id);
         let wanted: Vec<bool> = all
             .iter()
             .map(|item| match (item, to) {
-                (FeedItem::Turn(_), Jump::Turn) => true,
+                (FeedItem::Turn(_), Jump::Turn) | (FeedItem::Call(..), Jump::Command) => true,
                 (FeedItem::Call(call, ..), Jump::Failed) => call.exit_code.is_some_and(|c| c != 0),
                 _ => false,
             })
@@ -113,6 +143,8 @@ impl Model {
                 let text = match (to, forward) {
                     (Jump::Turn, true) => "no later turn",
                     (Jump::Turn, false) => "no earlier turn",
+                    (Jump::Command, true) => "no later command",
+                    (Jump::Command, false) => "no earlier command",
                     (Jump::Failed, true) => "no further failed command",
                     (Jump::Failed, false) => "no earlier failed command",
                 };
@@ -159,5 +191,6 @@ impl Model {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Jump {
     Turn,
+    Command,
     Failed,
 }

@@ -219,16 +219,17 @@ impl Model {
         }
         c.nav = false;
         c.dirty = true;
-        if let Some(pane) = pane {
-            let current = self.work.tab(tab).map(|t| self.focus_in(client, t));
-            if let (Some(t), Some(c)) = (self.work.tab_mut(tab), self.clients.get_mut(&client)) {
-                if t.zoomed.is_some_and(|z| z != pane) {
-                    t.zoomed = None;
-                }
-                let former = c.focus.get(&tab).and_then(|(_, last)| *last);
-                let last = if current == Some(pane) { former } else { current };
-                c.focus.insert(tab, (pane, last));
+        let current = self.work.tab(tab).map(|t| self.focus_in(client, t));
+        // Noted down also when nothing was chosen: a shell that opens later does not take keys from what is looked at.
+        if let Some(pane) = pane.or(current)
+            && let (Some(t), Some(c)) = (self.work.tab_mut(tab), self.clients.get_mut(&client))
+        {
+            if t.zoomed.is_some_and(|z| z != pane) {
+                t.zoomed = None;
             }
+            let former = c.focus.get(&tab).and_then(|(_, last)| *last);
+            let last = if current == Some(pane) { former } else { current };
+            c.focus.insert(tab, (pane, last));
         }
         self.touch();
         self.tell_focus(now, client, before, cmds);

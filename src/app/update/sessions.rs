@@ -6,7 +6,7 @@ use super::super::layout::PaneId;
 use super::super::model::{Model, PaneKind};
 use super::super::msg::{ClientId, Cmd, Stream};
 use super::super::view_model::Level;
-use crate::domain::{CallId, Event, Moment, SessionId, SessionState, Size, Span};
+use crate::domain::{CallId, Event, Moment, Session, SessionId, SessionState, Size, Span};
 use crate::term::{Fed, Screen, ScreenEvent};
 use std::collections::BTreeMap;
 
@@ -92,9 +92,23 @@ impl Model {
     pub(in crate::app) fn session_name(&self, session: &SessionId) -> String {
         let Some(s) = self.state.sessions.get(session) else { return session.to_string() };
         let env = self.state.environments.get(&s.env).map_or(s.env.as_str(), |e| e.name.as_str());
-        match s.program.first() {
-            Some(program) => format!("{env} · {program}"),
-            None => env.to_owned(),
+        format!("{env} · {}", self.program_name(s))
+    }
+
+    /// What tells a session from the others of its environment: the title that its program set, else its program; from
+    /// the second on with its number.
+    pub(in crate::app) fn program_name(&self, session: &Session) -> String {
+        let title = |s: &Session| self.work.titles.get(&s.id).filter(|t| !t.trim().is_empty());
+        let own = title(session);
+        let name = own.or(session.program.first()).map_or("shell", String::as_str);
+        // Shells that write the same title are numbered too.
+        let before = |s: &&Session| {
+            let earlier = s.env == session.env && (s.began, &s.id) < (session.began, &session.id);
+            earlier && (own.is_none() || title(s) == own)
+        };
+        match self.state.sessions.values().filter(before).count() {
+            0 => name.to_owned(),
+            n => format!("{name} {}", n + 1),
         }
     }
 

@@ -86,12 +86,17 @@ impl Model {
 
     /// Shows the feed of a row of the turn list, scrolled to it and highlighted.
     fn go_to_turn(&mut self, now: Moment, client: ClientId, key: &TurnKey, cmds: &mut Vec<Cmd>) {
-        let (TurnKey::Conversation(id) | TurnKey::Mark(id, _)) = key;
+        let (TurnKey::Conversation(id) | TurnKey::Mark(id, _) | TurnKey::Outside(id, _)) = key;
         self.show_feed(now, client, id, cmds);
-        if let TurnKey::Mark(_, mark) = key {
+        let mark = match key {
+            TurnKey::Conversation(_) => None,
+            TurnKey::Mark(_, mark) => Some(mark.clone()),
+            TurnKey::Outside(_, first) => Some(FeedMark::Call(first.clone())),
+        };
+        if let Some(mark) = mark {
             let shown = self.work.panes_where(|k| matches!(k, PaneKind::Feed(f) if f == id)).first().copied();
             if let Some((_, pane)) = shown {
-                self.show_mark(client, pane, id, mark.clone());
+                self.show_mark(client, pane, id, mark);
             }
         }
     }

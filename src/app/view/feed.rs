@@ -7,8 +7,8 @@ use super::super::model::Model;
 use super::super::msg::ClientId;
 use super::super::view_model::FeedLine;
 use super::words;
-use crate::domain::{Call, ConversationId, Moment, Turn, TurnId};
-use std::collections::BTreeMap;
+use crate::domain::{Call, CallId, ConversationId, Moment, Turn, TurnId};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of output shown below a command: its last ones.
 const SHOWN: usize = 8;
@@ -19,8 +19,8 @@ pub enum FeedItem<'a> {
     Turn(&'a Turn),
     /// Commands outside of turns follow.
     Outside,
-    /// A command with its output.
-    Call(&'a Call, Option<&'a CallOutput>),
+    /// A command with its output, and whether all of that is shown.
+    Call(&'a Call, Option<&'a CallOutput>, bool),
 }
 
 impl FeedItem<'_> {
@@ -29,7 +29,7 @@ impl FeedItem<'_> {
         match self {
             Self::Turn(turn) => Some(FeedMark::Turn(turn.id.clone())),
             Self::Outside => None,
-            Self::Call(call, _) => Some(FeedMark::Call(call.id.clone())),
+            Self::Call(call, ..) => Some(FeedMark::Call(call.id.clone())),
         }
     }
 
@@ -37,8 +37,12 @@ impl FeedItem<'_> {
     fn lines(&self) -> usize {
         match self {
             Self::Turn(_) | Self::Outside => 1,
-            Self::Call(_, None) => 1,
-            Self::Call(_, Some(output)) => {
+            Self::Call(_, None, _) => 1,
+            Self::Call(_, Some(output), true) => {
+                let dropped = output.dropped();
+                1 + output.lines() - dropped + usize::from(dropped > 0)
+            }
+            Self::Call(_, Some(output), false) => {
                 let n = output.lines();
                 1 + n.min(SHOWN) + usize::from(n > SHOWN)
             }
@@ -46,8 +50,13 @@ impl FeedItem<'_> {
     }
 }
 
-/// Everything in a conversation's feed, oldest first.
-pub fn items<'a>(model: &'a Model, id: &ConversationId) -> Vec<FeedItem<'a>> {
+/// Whether a command has more output than its last lines.
+pub fn is_long(output: Option<&CallOutput>) -> bool {
+    output.is_some_and(|output| output.lines() > SHOWN)
+}
+
+/// Everything in a conversation's feed, oldest first, with the whole output of some commands.
+pub fn items<'a>(model: &'a Model, id: &ConversationId, whole: &BTreeSet<CallId>) -> Vec<FeedItem<'a>> {
     let Some(conversation) = model.state.conversations.get(id) else { return Vec::new() };
     let mut by_turn: BTreeMap<Option<&TurnId>, Vec<&Call>> = BTreeMap::new();
     for call in model.state.calls.values().filter(|c| c.conversation.as_ref() == Some(id)) {
@@ -57,7 +66,7 @@ pub fn items<'a>(model: &'a Model, id: &ConversationId) -> Vec<FeedItem<'a>> {
         calls.sort_by_key(|c| c.began);
     }
     let mut outside = by_turn.remove(&None).unwrap_or_default().into_iter().peekable();
-    let item = |call: &'a Call| FeedItem::Call(call, model.work.feeds.of(&call.id));
+    let item = |call: &'a Call| FeedItem::Call(call, model.work.feeds.of(&call.id), whole.contains(&call.id));
     let mut out = Vec::new();
     for turn in &conversation.turns {
         // Commands between two turns stand where they happened.
@@ -94,11 +103,11 @@ pub fn lines(
     id: &ConversationId,
     rows: u16,
 ) -> Vec<FeedLine> {
-    let all = items(model, id);
+    let place = model.clients.get(&client).and_then(|c| c.feed.get(&pane)).cloned().unwrap_or_default();
+    let all = items(model, id, &place.whole);
     if all.is_empty() {
         return vec![FeedLine::Remark("no turn yet: commands of the agent appear here".to_owned())];
     }
-    let place = model.clients.get(&client).and_then(|c| c.feed.get(&pane)).cloned().unwrap_or_default();
     let rows = usize::from(rows);
     let total = lines_before(&all, None);
     let from = total.saturating_sub(rows).saturating_sub(place.back);
@@ -128,26 +137,35 @@ fn feed_line(now: Moment, item: &FeedItem<'_>, line: usize, place: &FeedPlace) -
             took_ms: turn.ended.unwrap_or(now).since(turn.began).0,
             selected,
         },
-        FeedItem::Call(call, _) if line == 0 => FeedLine::Command {
+        FeedItem::Call(call, ..) if line == 0 => FeedLine::Command {
             command: words::excerpt(&call.command, 400),
             exit_code: call.exit_code,
             took_ms: call.ended.unwrap_or(now).since(call.began).0,
             selected,
         },
-        FeedItem::Call(_, output) => {
-            let Some(output) = output else { return FeedLine::Remark(String::new()) };
-            let n = output.lines();
-            let above = n.saturating_sub(SHOWN);
-            match (above, line) {
-                (1.., 1) => FeedLine::Remark(format!("{above} lines more")),
-                _ => {
-                    let index = above + line - 1 - usize::from(above > 0);
-                    match output.line_at(index) {
-                        Some(line) => FeedLine::Output { text: line.text, error: line.error },
-                        None => FeedLine::Remark("not kept".to_owned()),
-                    }
-                }
+        FeedItem::Call(_, Some(output), true) => {
+            let (gap, dropped) = (output.dropped_at(), output.dropped());
+            match line - 1 {
+                index if dropped == 0 || index < gap => output_line(output, index),
+                index if index == gap => FeedLine::Remark(format!("{dropped} lines were not kept")),
+                index => output_line(output, index - 1 + dropped),
             }
         }
+        FeedItem::Call(_, Some(output), false) => {
+            let above = output.lines().saturating_sub(SHOWN);
+            match (above, line) {
+                (1.., 1) if selected => FeedLine::Remark(format!("{above} lines more · Space shows them")),
+                (1.., 1) => FeedLine::Remark(format!("{above} lines more · J/K select, Space shows them")),
+                _ => output_line(output, above + line - 1 - usize::from(above > 0)),
+            }
+        }
+        FeedItem::Call(_, None, _) => FeedLine::Remark(String::new()),
+    }
+}
+
+fn output_line(output: &CallOutput, index: usize) -> FeedLine {
+    match output.line_at(index) {
+        Some(line) => FeedLine::Output { text: line.text, error: line.error },
+        None => FeedLine::Remark("not kept".to_owned()),
     }
 }

@@ -11,7 +11,7 @@ pub(super) mod words;
 
 use super::client::Leader;
 use super::command::Action;
-use super::model::{Model, TabState};
+use super::model::{Model, PaneKind, TabState};
 use super::msg::ClientId;
 use super::view_model::{Area, Mode, Tab, Toast, ViewModel, Welcome};
 use crate::domain::{Moment, Size};
@@ -53,6 +53,12 @@ pub(super) fn mode(model: &Model, client: ClientId) -> Mode {
         Some(c) if c.leader == Some(Leader::Pressed) => Mode::Leader,
         Some(c) if c.copying.is_some() => Mode::Copy,
         _ if model.in_nav(client) => Mode::Nav,
+        _ if model
+            .focused_pane(client)
+            .is_some_and(|p| matches!(model.work.panes.get(&p), Some(PaneKind::Feed(_)))) =>
+        {
+            Mode::Agent
+        }
         _ => Mode::Pane,
     }
 }

@@ -115,10 +115,11 @@ fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
     let leader = model.bindings.leader;
     let row = |key: &str, what: &str| (key.to_owned(), what.to_owned());
     let mut out = vec![(
-        "Two states".to_owned(),
+        "Where keys go".to_owned(),
         vec![
             row("PANE", &format!("every key goes to the program but {leader}")),
             row(&format!("{leader} {leader}"), "sends it to the program"),
+            row("AGENT", &format!("in an agent pane: keys move in it, {leader} as in PANE")),
             row("NAV", "keys move in the sidebar and run commands without the leader"),
         ],
     )];
@@ -143,6 +144,8 @@ fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
             row("Enter", "the conversation's shell beside it"),
             row("j/k PgUp/PgDn g/G", "scroll"),
             row("[ ]", "previous, next turn"),
+            row("J K", "next, previous command"),
+            row("Space o", "the selected command's whole output, or its last lines"),
             row("f F", "next, previous failed command"),
         ],
     ));

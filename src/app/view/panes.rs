@@ -117,8 +117,7 @@ fn session_title(model: &Model, session: &Session, env: Option<&Environment>) ->
             parts.push(title);
         }
     }
-    let program = model.work.titles.get(&session.id).filter(|t| !t.is_empty()).cloned();
-    parts.push(program.unwrap_or_else(|| session.program.first().cloned().unwrap_or_else(|| "shell".to_owned())));
+    parts.push(model.program_name(session));
     parts.join(" · ")
 }
 

@@ -1,8 +1,9 @@
 //! The last line: what keys do now, and how things stand.
 
 use super::super::command::Action;
-use super::super::model::{Model, PaneKind, after};
+use super::super::model::{Model, after};
 use super::super::msg::ClientId;
+use super::super::overlay::Overlay;
 use super::super::view_model::{Mode, StatusBar};
 use super::words;
 use crate::domain::{Environment, Moment, Phase};
@@ -19,19 +20,22 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
     let own = |key: &str, what: &str| (key.to_owned(), what.to_owned());
     let nav = |action, what: &str| (b.nav_key(action), what.to_owned());
     let hints = match super::mode(model, client) {
-        Mode::Pane => {
-            let feed =
-                model.focused_pane(client).is_some_and(|p| matches!(model.work.panes.get(&p), Some(PaneKind::Feed(_))));
-            let mut out = if feed {
-                vec![own("Enter", "shell"), own("j/k", "scroll"), own("[ ]", "turn"), own("f", "failed")]
-            } else {
-                Vec::new()
-            };
-            out.push((b.leader.to_string(), "leader".to_owned()));
-            out.push((lead(Action::Nav), "sidebar".to_owned()));
-            out.push((lead(Action::Help), "help".to_owned()));
-            out
-        }
+        Mode::Pane => vec![
+            (b.leader.to_string(), "leader".to_owned()),
+            (lead(Action::Nav), "sidebar".to_owned()),
+            (lead(Action::Help), "help".to_owned()),
+        ],
+        Mode::Agent => vec![
+            own("j/k", "scroll"),
+            own("Enter", "shell"),
+            own("[ ]", "turn"),
+            own("J/K", "command"),
+            own("Space", "output"),
+            own("f", "failed"),
+            own("t", "turns"),
+            own("?", "help"),
+            (b.leader.to_string(), "leader".to_owned()),
+        ],
         Mode::Nav if model.clients.get(&client).is_some_and(|c| c.sidebar.filtering) => {
             vec![own("Enter", "open"), own("↑/↓", "choose"), own("Esc", "no filter")]
         }
@@ -62,9 +66,31 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             own("/ n N", "search"),
             own("q", "leave"),
         ],
-        Mode::Overlay => vec![own("Esc", "close"), own("Enter", "choose")],
+        Mode::Overlay => over(model, client).iter().map(|(key, what)| own(key, what)).collect(),
     };
     hints.into_iter().filter(|(key, _)| !key.is_empty()).collect()
+}
+
+/// What keys do in what lies over the screen.
+fn over(model: &Model, client: ClientId) -> &'static [(&'static str, &'static str)] {
+    match model.clients.get(&client).and_then(|c| c.overlay.as_ref()) {
+        Some(Overlay::Help { .. }) => &[("j/k", "scroll"), ("Esc", "close")],
+        Some(Overlay::Explain { .. }) => &[("j/k", "scroll"), ("+", "extend"), ("Esc", "close")],
+        Some(Overlay::Turns(list)) if list.filtering => &[("Enter", "keep the filter"), ("Esc", "no filter")],
+        Some(Overlay::Turns(_)) => &[
+            ("Enter", "choose"),
+            ("j/k", "move"),
+            ("Space", "unfold"),
+            ("f", "failed"),
+            ("/", "filter"),
+            ("Esc", "close"),
+        ],
+        Some(Overlay::Form(_)) => &[("Enter", "choose"), ("↑/↓", "field"), ("←/→", "change"), ("Esc", "close")],
+        Some(Overlay::Prompt { .. }) => &[("Enter", "accept"), ("Esc", "close")],
+        Some(Overlay::List { .. }) => &[("Enter", "choose"), ("↑/↓", "move"), ("Esc", "close")],
+        Some(Overlay::Dialog(_)) => &[("Enter", "choose"), ("←/→", "move"), ("Esc", "close")],
+        None => &[("Esc", "close")],
+    }
 }
 
 fn facts(model: &Model, now: Moment) -> Vec<String> {

@@ -8,6 +8,7 @@ use super::feed::{FeedItem, items};
 use super::sidebar::fuzzy;
 use super::words;
 use crate::domain::{Call, Conversation, Moment, TurnStatus};
+use std::collections::BTreeSet;
 
 /// All rows, newest conversation first. Turns of the newest one are shown; commands of the last turn of each.
 pub fn turn_rows(model: &Model, now: Moment, list: &TurnList) -> Vec<(TurnKey, TurnRow)> {
@@ -44,7 +45,7 @@ fn turns_of(
     out: &mut Vec<(TurnKey, TurnRow)>,
 ) {
     let id = &conversation.id;
-    let parts = items(model, id);
+    let parts = items(model, id, &BTreeSet::new());
     let last = conversation.turns.last().map(|t| &t.id);
     let mut open = true;
     for (at, part) in parts.iter().enumerate() {
@@ -52,24 +53,23 @@ fn turns_of(
             FeedItem::Turn(turn) => {
                 let key = TurnKey::Mark(id.clone(), FeedMark::Turn(turn.id.clone()));
                 open = all || (last == Some(&turn.id)) != list.toggled.contains(&key);
-                let calls: Vec<&Call> = parts[at + 1..]
-                    .iter()
-                    .map_while(|p| if let FeedItem::Call(call, _) = p { Some(*call) } else { None })
-                    .collect();
-                let failed = calls.iter().filter(|c| c.exit_code.is_some_and(|code| code != 0)).count();
                 let took = words::took(turn.ended.unwrap_or(now).since(turn.began));
-                let counts = match (calls.len(), failed) {
-                    (0, _) => "no commands".to_owned(),
-                    (1, 0) => "1 command".to_owned(),
-                    (n, 0) => format!("{n} commands"),
-                    (n, f) => format!("{n} commands, {f} failed"),
-                };
+                let counts = counts(&calls_after(&parts[at + 1..]));
                 let prompt = words::excerpt(turn.prompt.as_deref().unwrap_or(""), 120);
                 let text = format!("turn {}  {prompt}", turn.number).trim_end().to_owned();
                 out.push((key, TurnRow { depth: 1, status: turn.status, text, right: format!("{counts} · {took}") }));
             }
-            FeedItem::Outside => open = true,
-            FeedItem::Call(call, _) if open => {
+            FeedItem::Outside => {
+                let calls = calls_after(&parts[at + 1..]);
+                let Some(first) = calls.first() else { continue };
+                let key = TurnKey::Outside(id.clone(), first.id.clone());
+                open = all || !list.toggled.contains(&key);
+                let status =
+                    if calls.iter().any(|c| c.ended.is_none()) { TurnStatus::Running } else { TurnStatus::Done };
+                let text = "outside of turns".to_owned();
+                out.push((key, TurnRow { depth: 1, status, text, right: counts(&calls) }));
+            }
+            FeedItem::Call(call, ..) if open => {
                 let key = TurnKey::Mark(id.clone(), FeedMark::Call(call.id.clone()));
                 let status = match (call.ended, call.exit_code) {
                     (None, _) => TurnStatus::Running,
@@ -85,6 +85,23 @@ fn turns_of(
             }
             FeedItem::Call(..) => {}
         }
+    }
+}
+
+/// The commands of the turn, or of the stretch outside of turns, whose parts follow.
+fn calls_after<'a>(parts: &[FeedItem<'a>]) -> Vec<&'a Call> {
+    let calls = parts.iter().map_while(|p| if let FeedItem::Call(call, ..) = p { Some(*call) } else { None });
+    calls.collect()
+}
+
+fn counts(calls: &[&Call]) -> String {
+    let failed = calls.iter().filter(|c| c.exit_code.is_some_and(|code| code != 0)).count();
+    match (calls.len(), failed) {
+        (0, _) => "no commands".to_owned(),
+        (1, 0) => "1 command".to_owned(),
+        (1, _) => "1 command, failed".to_owned(),
+        (n, 0) => format!("{n} commands"),
+        (n, f) => format!("{n} commands, {f} failed"),
     }
 }
 
