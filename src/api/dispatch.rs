@@ -8,7 +8,7 @@ use super::keys::{self, KeyInput};
 use super::protocol::{ApiCall, EVENT, ExecStart, SessionCapture, SessionSendKeys};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
 use super::{Plan, answer_value, plan, queries, shapes};
-use crate::domain::{Answer, ConversationId, Refusal, RefusalKind, Request, SessionId};
+use crate::domain::{Answer, ConversationId, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
 use crate::term;
@@ -117,7 +117,7 @@ impl Dispatcher {
             Plan::Answer(answer) => answer,
             Plan::Request(request) => {
                 let removed = match &*request {
-                    Request::Remove { env, .. } => Some(env.clone()),
+                    Request::Remove { env, .. } => Some((env.clone(), self.is_ephemeral(env.clone()).await?)),
                     _ => None,
                 };
                 let answer = self.host.ask(*request).await?;
@@ -130,8 +130,10 @@ impl Dispatcher {
                         if ended_turn {
                             value["ended"] = json!(open_turn);
                         }
-                        if let Some(id) = removed {
-                            value["files"] = json!(self.about.files(id.as_str()));
+                        if let Some((id, ephemeral)) = removed {
+                            // The files of an ephemeral one are being deleted, although some may still be there now.
+                            value["files"] = json!(self.about.files(id.as_str()).filter(|_| !ephemeral));
+                            value["files_deleted"] = json!(ephemeral);
                             value["removed"] = json!(id);
                         }
                         value
@@ -157,6 +159,10 @@ impl Dispatcher {
                 found.turns.last().filter(|turn| turn.ended.is_none()).map(|turn| turn.number)
             })
             .await
+    }
+
+    async fn is_ephemeral(&self, env: EnvId) -> Result<bool, Refusal> {
+        self.host.read(move |model, _| model.state.environments.get(&env).is_some_and(Environment::is_ephemeral)).await
     }
 
     fn running(&self, connection: ConnectionId, call: &str) -> Result<ExecHandle, ApiError> {

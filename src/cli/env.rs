@@ -277,7 +277,9 @@ fn rm(context: &Context, out: &Printer, remove: &Remove) -> Result<u8, Failure> 
                 out.line(&format!("{name} is removed; its files are kept in {}", output::plain(files)))?;
                 out.line(&format!("  delete them with: hermes-tui env rm {} --data --yes", text(reply, "removed")))
             }
-            _ if remove.data => out.line(&format!("{name} is removed with its files")),
+            _ if remove.data || reply["files_deleted"] == true => {
+                out.line(&format!("{name} is removed with its files"))
+            }
             _ => out.line(&format!("{name} is removed")),
         }
     })
@@ -297,7 +299,7 @@ fn confirmed(out: &Printer, env: &Value, data: bool) -> Result<bool, Failure> {
         Some(size) => format!("the files in its home and /workspace ({})", output::bytes(size)),
         None => "the files in its home and /workspace".to_owned(),
     };
-    let survives = if data {
+    let survives = if data || env["persistence"] == "ephemeral" {
         lost.push(files);
         "mounted folders of this machine".to_owned()
     } else {

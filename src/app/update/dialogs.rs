@@ -151,8 +151,11 @@ impl Model {
             lost.push("the container's writable layer: what was installed or changed outside the mounts".to_owned());
         }
         let mut kept = Vec::new();
-        if env.origin == Origin::Managed {
-            kept.push("the files in home and /workspace".to_owned());
+        let files = "the files in home and /workspace".to_owned();
+        match env.origin {
+            Origin::Managed if remove && env.is_ephemeral() => lost.push(files),
+            Origin::Managed => kept.push(files),
+            Origin::Hermes | Origin::Foreign => {}
         }
         if !remove && env.spec.backend == BackendKind::Docker {
             kept.push("the container's writable layer".to_owned());

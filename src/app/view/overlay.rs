@@ -178,7 +178,7 @@ fn explain(model: &Model, now: Moment, id: &EnvId, scroll: usize) -> Overlay {
         Some(verdict) => {
             let mut facts: Vec<(String, String)> = verdict.evidence.into_iter().map(|f| (f.what, f.detail)).collect();
             if let Some(until) = verdict.until.filter(|u| *u > now) {
-                facts.push(("stands for".to_owned(), words::left(until.since(now))));
+                facts.push(("for".to_owned(), words::left(until.since(now))));
             }
             let scroll = scroll.min(facts.len().saturating_sub(1));
             Overlay::Explain { title, verdict: verdict.kind, reason: verdict.reason, facts, scroll }
