@@ -40,7 +40,7 @@ pub async fn take_over(paths: &Paths) -> Result<(), ApiError> {
     }
     host.call(&ApiCall::Shutdown(Shutdown { keep: true })).await?;
     let deadline = Instant::now() + PATIENCE;
-    while Owner::present(paths).is_some() {
+    while Owner::is_held(paths) {
         if Instant::now() >= deadline {
             return Err(ApiError::new(
                 ErrorCode::Failed,

@@ -94,6 +94,13 @@ impl Owner {
         Ok(Self { file })
     }
 
+    /// Whether somebody holds the lock of a profile now. A host that ends is not named any more before it lets go.
+    #[must_use]
+    pub fn is_held(paths: &Paths) -> bool {
+        let file = OpenOptions::new().read(true).open(paths.lock());
+        file.is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
     /// Who holds the lock of a profile now; `None` if nobody does.
     #[must_use]
     pub fn present(paths: &Paths) -> Option<OwnerInfo> {

@@ -156,8 +156,8 @@ fn lists(tmux: &Tmux) {
     tmux.wait("no turns yet");
     tmux.escape("no turns yet");
     tmux.leader("?");
-    tmux.wait("Two states");
-    tmux.escape("Two states");
+    tmux.wait("Where keys go");
+    tmux.escape("Where keys go");
     tmux.leader(":");
     tmux.wait("split-right");
     tmux.type_text("zoom");
