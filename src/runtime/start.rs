@@ -91,7 +91,7 @@ fn backends(paths: &Paths, options: &Options) -> Result<BTreeMap<EndpointId, Arc
     })?;
     let mut local = LocalConfig::new(exe, &paths.data_dir, &paths.runtime_dir);
     local.shell = options.shell.first().cloned();
-    Ok(registry::build(BackendsConfig { local: Some(local) }))
+    Ok(registry::build(BackendsConfig { local: Some(local), docker: None }))
 }
 
 fn theme(theme: config::Theme) -> ui::Theme {
