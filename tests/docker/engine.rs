@@ -63,8 +63,10 @@ impl Image {
 
     /// With what the contract needs.
     pub async fn usual(socket: &Path) -> Self {
-        let programs =
-            ["bash", "cat", "dash", "env", "head", "id", "ls", "printf", "seq", "sleep", "stty", "touch", "tr", "true"];
+        let programs = [
+            "bash", "cat", "dash", "env", "head", "id", "ls", "mv", "mv", "printf", "seq", "sleep", "stty", "touch",
+            "tr", "true",
+        ];
         Self::make(socket, &programs).await
     }
 

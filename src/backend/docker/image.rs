@@ -116,7 +116,7 @@ mod tests {
         let info = |id: &str, status: &str, current, total| CreateImageInfo {
             id: Some(id.into()),
             status: Some(status.into()),
-            progress_detail: Some(ProgressDetail { current: Some(current), total: Some(total), ..Default::default() }),
+            progress_detail: Some(ProgressDetail { current: Some(current), total: Some(total) }),
             ..CreateImageInfo::default()
         };
         layers.take(info("12", "Pulling from library/x", 0, 0));

@@ -165,7 +165,9 @@ pub fn weigh(scan: &str, in_flight: &BTreeSet<String>) -> Evidence {
         if row.pid == 1 || Some(row.pid) == main || flying.contains(&row.session) {
             continue;
         }
-        if row.own == "s" && row.session == row.pid && is_shell(&row.name) {
+        // With arguments it runs a script.
+        let bare = !row.line.contains(' ');
+        if row.own == "s" && row.session == row.pid && bare && is_shell(&row.name) {
             let alone = !all.iter().any(|other| other.session == row.pid && other.pid != row.pid);
             match (alone, row.state == 'S' && row.foreground == row.group) {
                 (true, true) => {

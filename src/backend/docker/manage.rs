@@ -11,10 +11,23 @@ use bollard::errors::Error;
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum};
 use bollard::query_parameters::{
     CreateContainerOptionsBuilder, InspectContainerOptions, ListContainersOptionsBuilder,
-    RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder,
+    RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder, TopOptionsBuilder,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// For the main command of a new container to be there.
+const SETTLE: Duration = Duration::from_secs(2);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A process as the engine sees it, with a number of its own counting.
+pub struct Process {
+    pub pid: u32,
+    /// Its age.
+    pub seconds: u64,
+    pub command: String,
+}
 
 /// What all parts of the backend share.
 pub struct Inner {
@@ -213,7 +226,7 @@ impl Inner {
             self.delete(engine, &id).await?;
             return if lacks_program(&error) { Ok(Err(failed.message)) } else { Err(failed) };
         }
-        match self.look(engine, &id).await? {
+        match self.settled(engine, &id, main.0[0]).await? {
             Some(ours) if ours.found.state == SandboxState::Running => Ok(Ok(self.info(engine, ours))),
             Some(_) => {
                 self.delete(engine, &id).await?;
@@ -221,6 +234,38 @@ impl Inner {
             }
             None => Err(missing(&SandboxId::new(id))),
         }
+    }
+
+    /// Looks once the main command runs, or has ended. The engine's init starts also where the command is missing, and
+    /// ends a moment later.
+    async fn settled(&self, engine: &Engine, id: &str, main: &str) -> Result<Option<Ours>> {
+        let end = tokio::time::Instant::now() + SETTLE;
+        loop {
+            let there = match self.processes(engine, id).await {
+                Ok(rows) => rows.iter().any(|row| row.command.starts_with(main)),
+                Err(error) if error.kind == FailureKind::Unreachable => return Err(error),
+                // It does not run any more, or the engine has no ps(1).
+                Err(_) => false,
+            };
+            let ours = self.look(engine, id).await?;
+            let runs = ours.as_ref().is_some_and(|ours| ours.found.state == SandboxState::Running);
+            if there || !runs || tokio::time::Instant::now() > end {
+                return Ok(ours);
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    /// The processes of a container as the engine sees them, the init first.
+    pub async fn processes(&self, engine: &Engine, id: &str) -> Result<Vec<Process>> {
+        let options = TopOptionsBuilder::default().ps_args("-eo pid,etimes,args").build();
+        let top = engine.docker.top_processes(id, Some(options)).await;
+        let top = top.map_err(|error| self.engines.failed("looking at the container's processes", &error))?;
+        let process = |row: Vec<String>| {
+            let [pid, seconds, command] = row.try_into().ok()?;
+            Some(Process { pid: pid.parse().ok()?, seconds: seconds.parse().ok()?, command })
+        };
+        Ok(top.processes.unwrap_or_default().into_iter().filter_map(process).collect())
     }
 
     /// Starts a stopped container under a new generation.

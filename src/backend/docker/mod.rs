@@ -24,7 +24,7 @@ use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
     Result, SandboxInfo,
 };
-use crate::domain::{BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, SandboxId};
+use crate::domain::{BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, SandboxId};
 use crate::pty::PtyLink;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
@@ -136,10 +136,26 @@ impl Backend for DockerBackend {
 
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>> {
         Box::pin(async move {
-            self.inner.running(&sandbox).await?;
-            let scan = self.inner.ask(&sandbox, &[inside::SCAN]).await?.ok_or_else(|| manage::missing(&sandbox))?;
-            let in_flight = self.inner.in_flight.lock().unwrap_or_else(PoisonError::into_inner).clone();
-            Ok(inside::weigh(&scan, &in_flight))
+            let (engine, _) = self.inner.running(&sandbox).await?;
+            match self.inner.ask(&sandbox, &[inside::SCAN]).await {
+                Ok(Some(scan)) => {
+                    let in_flight = self.inner.in_flight.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    Ok(inside::weigh(&scan, &in_flight))
+                }
+                Ok(None) => Err(manage::missing(&sandbox)),
+                // Without a shell there are no sessions and no commands of ours: all but init and main counts.
+                Err(error) if error.kind == FailureKind::Permanent => {
+                    let rows = self.inner.processes(&engine, sandbox.as_str()).await?;
+                    let now = jiff::Timestamp::now().as_millisecond();
+                    let live = |row: manage::Process| LiveProcess {
+                        pid: row.pid,
+                        command: row.command,
+                        started: Moment(u64::try_from(now).unwrap_or(0).saturating_sub(row.seconds * 1000)),
+                    };
+                    Ok(Evidence { processes: rows.into_iter().skip(2).map(live).collect(), ..Evidence::default() })
+                }
+                Err(error) => Err(error),
+            }
         })
     }
 
