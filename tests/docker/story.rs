@@ -74,7 +74,7 @@ async fn a_persistent_container_survives_its_turns_and_is_stopped_when_idle() {
     assert_eq!(story.shell("c1", "cat /workspace/marker"), "kept\n");
     story.end("c1");
     story.profile.wait_for_phase(&env, "stopped", SOON);
-    assert_eq!(story.containers(), [id.clone()], "stopped, not removed");
+    assert_eq!(story.containers(), std::slice::from_ref(&id), "stopped, not removed");
 
     let third = story.begin("c1", &[]);
     assert_eq!(third["sandbox"]["id"], id.as_str(), "the same container, started again");
