@@ -6,7 +6,7 @@ use super::shapes::{EndpointInfo, EnvExtra, Extras, HostInfo};
 use crate::app::Model;
 use crate::app::model::PaneKind;
 use crate::backend::Backend;
-use crate::domain::{EndpointId, EnvId, EnvSpec, SandboxId, SessionId, Span};
+use crate::domain::{EndpointId, EnvId, EnvSpec, FailureKind, SandboxId, SessionId, Span};
 use crate::runtime::handle::HostHandle;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,6 +63,8 @@ impl About {
         for (id, backend) in &self.backends {
             let detail = match backend.probe().await {
                 Ok(probe) => probe.description,
+                // The state says why for as long as that is so.
+                Err(error) if error.kind == FailureKind::Unreachable => continue,
                 Err(error) => error.message,
             };
             self.probed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), detail);

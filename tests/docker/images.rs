@@ -2,8 +2,9 @@
 
 use super::engine::{self, Image};
 use super::world::World;
-use bollard::query_parameters::InspectContainerOptions;
-use hermes_tui::backend::{AttachSpec, Backend};
+use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
+use futures_util::StreamExt;
+use hermes_tui::backend::{AttachSpec, Backend, BackendEvent};
 use hermes_tui::domain::{FailureKind, SessionId, Size};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -101,5 +102,19 @@ async fn a_container_that_somebody_restarts_is_of_another_generation() {
         .expect("restarted");
     let info = world.backend.inspect(sandbox).await.expect("looks").expect("there");
     assert_eq!(info.found.generation.0, 2);
+    world.cleaner.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_by_force_is_a_removal_from_its_first_event_on() {
+    let Some(world) = World::new().await else { return };
+    let sandbox = world.sandbox().await;
+    let mut events = world.backend.watch();
+    assert!(matches!(events.next().await, Some(BackendEvent::Snapshot(found)) if found.len() == 1));
+    let docker = engine::client(&world.cleaner.socket).await;
+    let options = RemoveContainerOptionsBuilder::default().force(true).build();
+    docker.remove_container(sandbox.as_str(), Some(options)).await.expect("removed");
+    let why = "its container was removed".to_owned();
+    assert_eq!(events.next().await, Some(BackendEvent::Ended { sandbox, removed: true, why }));
     world.cleaner.end().await;
 }

@@ -130,6 +130,16 @@ impl Inner {
         Ok(Some(Ours { found, never_started: state.status == Some(ContainerStateStatusEnum::CREATED), raw }))
     }
 
+    /// Whether a container is gone, or about to be: one that is removed by force ends first.
+    pub async fn is_going(&self, id: &str) -> bool {
+        use ContainerStateStatusEnum::{DEAD, REMOVING};
+        let Ok(engine) = self.engine().await else { return false };
+        match engine.docker.inspect_container(id, None::<InspectContainerOptions>).await {
+            Ok(raw) => matches!(raw.state.and_then(|state| state.status), Some(REMOVING | DEAD)),
+            Err(error) => is_missing(&error),
+        }
+    }
+
     /// Looks at one that must run, for a session or a command.
     pub async fn running(&self, sandbox: &SandboxId) -> Result<(Arc<Engine>, FoundSandbox)> {
         let engine = self.engine().await?;
@@ -364,7 +374,6 @@ impl Inner {
         limit("processes", set(host.pids_limit).map(|most| most.to_string()));
         limit("memory", set(host.memory).map(|bytes| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20))));
         limit("cpus", set(host.nano_cpus).map(|nano| format!("{}", nano as f64 / 1e9)));
-        limit("network", host.network_mode);
         limits.extend(engine.unenforced.iter().map(|why| ("not enforced".to_owned(), why.clone())));
         let mount = |one: bollard::models::MountPoint| {
             Some((one.source.unwrap_or_default(), one.destination?, one.rw == Some(false)))

@@ -16,6 +16,7 @@ use tokio::sync::mpsc;
 /// The first retry comes after this time; each later one after twice the time of the one before.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LAST_RETRY: Duration = Duration::from_secs(10);
+const REMOVED: &str = "its container was removed";
 /// Events that wait for whoever watches.
 const BACKLOG: usize = 256;
 
@@ -134,6 +135,7 @@ async fn forward(inner: &Shared, to: &mpsc::Sender<BackendEvent>, event: EventMe
             }
             return Ok(true);
         }
+        Some("die") if inner.is_going(&id).await => ended(true, REMOVED.to_owned()),
         Some("die") => {
             let why = match attributes.get("exitCode").map(String::as_str) {
                 Some("137") => "its container was killed".to_owned(),
@@ -142,7 +144,7 @@ async fn forward(inner: &Shared, to: &mpsc::Sender<BackendEvent>, event: EventMe
             };
             ended(false, why)
         }
-        Some("destroy") => ended(true, "its container was removed".to_owned()),
+        Some("destroy") => ended(true, REMOVED.to_owned()),
         Some("start") => match inner.list().await {
             Ok(found) => BackendEvent::Snapshot(found),
             Err(error) if error.kind == FailureKind::Unreachable => return Err(error),
