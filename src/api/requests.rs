@@ -135,10 +135,7 @@ fn spec(flags: &SpecFlags, defaults: &Defaults) -> Result<(EnvSpec, Vec<String>)
     let mut set = |name: &str| explicit.push(name.to_owned());
     if let Some(backend) = flags.backend {
         set("backend");
-        if backend != spec.backend {
-            spec.backend = backend;
-            spec.image = None;
-        }
+        spec.backend = backend;
         let Some(endpoint) = defaults.endpoints.get(&backend) else {
             let known: Vec<String> = defaults.endpoints.keys().map(shapes::word).collect();
             return Err(usage(
@@ -164,6 +161,17 @@ fn spec(flags: &SpecFlags, defaults: &Defaults) -> Result<(EnvSpec, Vec<String>)
             return Err(usage("the local backend has no images", "leave --image out"));
         }
         spec.image = Some(image.clone());
+    }
+    match spec.backend {
+        // A configured image is for those that have images.
+        BackendKind::Local => spec.image = None,
+        BackendKind::Docker if spec.image.as_deref().is_none_or(str::is_empty) => {
+            return Err(usage(
+                "a container needs an image, and none was named",
+                "name one with --image, or set env.image in the configuration",
+            ));
+        }
+        BackendKind::Docker => {}
     }
     if let Some(persistence) = flags.persistence {
         set("persistence");

@@ -12,6 +12,8 @@ pub struct Form {
     /// The selected field.
     pub selected: usize,
     spec: EnvSpec,
+    /// The configured image.
+    image: Option<String>,
 }
 
 #[derive(Clone, PartialEq, Debug)]
@@ -106,6 +108,7 @@ impl Form {
             fields: fields.into_iter().map(|(which, value)| Field { which, value }).collect(),
             selected: 0,
             spec: defaults.spec(),
+            image: defaults.image.clone(),
         }
     }
 
@@ -200,7 +203,11 @@ impl Form {
             spec.backend = backend;
             spec.endpoint = EndpointId::new(self.value(Which::Backend));
         }
-        spec.image = Some(self.value(Which::Image).to_owned()).filter(|i| docker && !i.is_empty());
+        let image = Some(self.value(Which::Image).to_owned()).filter(|image| !image.is_empty());
+        spec.image = image.or_else(|| self.image.clone()).filter(|_| docker);
+        if docker && spec.image.is_none() {
+            return Err("image: a container needs one, for example debian:12".to_owned());
+        }
         spec.persistence = match self.value(Which::Persistence) {
             "ephemeral" => Persistence::Ephemeral,
             _ => Persistence::Persistent,
@@ -272,7 +279,7 @@ impl Which {
     fn help(self) -> &'static str {
         match self {
             Self::Name => "empty: a free one is chosen",
-            Self::Image => "empty: the configured one",
+            Self::Image => "for example debian:12; empty: the configured one",
             Self::Idle => "after which the reaper acts; 0 = never",
             Self::Memory => "for example 512M; empty: no limit of its own",
             Self::Cpus => "for example 1.5; empty: no limit of its own",

@@ -167,6 +167,13 @@ pub(super) enum Asked {
 }
 
 impl Model {
+    /// Whether it matters that an endpoint answers: something is kept there, or would be made there next.
+    #[must_use]
+    pub fn needs(&self, endpoint: &EndpointId) -> bool {
+        self.options.env.spec().endpoint == *endpoint
+            || self.state.environments.values().any(|env| env.spec.endpoint == *endpoint)
+    }
+
     /// A model without clients and environments. `seed` starts its identifiers: a random number in life, a fixed one
     /// in tests.
     #[must_use]

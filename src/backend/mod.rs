@@ -2,6 +2,7 @@
 //!
 //! A new backend is one file, one line in the registry and one line in the contract test.
 
+pub mod docker;
 pub mod fake;
 pub mod local;
 pub mod registry;

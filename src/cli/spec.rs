@@ -11,13 +11,13 @@ use std::path::Path;
 #[derive(Args, Debug)]
 #[command(next_help_heading = "Environment")]
 pub(super) struct Spec {
-    /// Kind of sandbox provider
-    #[arg(long, value_name = "B", value_parser = words::<BackendKind>(&["local"]))]
+    /// Kind of sandbox provider [default: local]
+    #[arg(long, value_name = "B", value_parser = words::<BackendKind>(&["local", "docker"]))]
     backend: Option<BackendKind>,
     /// Which engine of the backend
     #[arg(long, value_name = "E")]
     endpoint: Option<String>,
-    /// Image, for backends that have images
+    /// Image of a container; pulled if it is not here
     #[arg(long, value_name = "I")]
     image: Option<String>,
     /// Outlives turns [default]

@@ -109,7 +109,7 @@ impl EnvDefaults {
         EnvSpec {
             backend: self.backend,
             endpoint: EndpointId::new(self.endpoint.clone().unwrap_or_else(|| usual.to_owned())),
-            image: self.image.clone(),
+            image: self.image.clone().filter(|_| self.backend == BackendKind::Docker),
             persistence: self.persistence,
             scope: self.scope,
             retention: self.retention,

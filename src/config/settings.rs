@@ -3,7 +3,7 @@
 
 use super::keys::KeyPress;
 use super::options::{Options, Theme};
-use crate::domain::{Network, Persistence, Retention, Scope, Span};
+use crate::domain::{BackendKind, Network, Persistence, Retention, Scope, Span};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -155,6 +155,24 @@ pub const SETTINGS: &[Setting] = &[
         help: "Output kept for each command of the agent, in KiB; the beginning and the end are kept.",
         set: |o, v| {
             o.history.call_bytes = usize::try_from(number(v, 1, 16_384)?).unwrap_or(64) << 10;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.backend",
+        default: "\"local\"",
+        help: "Kind of sandbox: local (embedded, nothing else needed) or docker (containers; needs an engine and an image).",
+        set: |o, v| {
+            o.env.backend = choice(v, &[("local", BackendKind::Local), ("docker", BackendKind::Docker)])?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.image",
+        default: "\"\"",
+        help: "Image of a container that names none, for example debian:12. Pulled if it is not here.",
+        set: |o, v| {
+            o.env.image = Some(text(v)?.trim().to_owned()).filter(|image| !image.is_empty());
             Ok(())
         },
     },

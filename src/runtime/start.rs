@@ -14,6 +14,7 @@ use super::terminal::{self, TerminalGuard};
 use super::watcher;
 use crate::app::{ClientId, Model, Msg};
 use crate::backend::Backend;
+use crate::backend::docker::DockerConfig;
 use crate::backend::local::LocalConfig;
 use crate::backend::registry::{self, BackendsConfig};
 use crate::config::{self, Options};
@@ -92,7 +93,9 @@ fn backends(paths: &Paths, options: &Options) -> Result<BTreeMap<EndpointId, Arc
     })?;
     let mut local = LocalConfig::new(exe, &paths.data_dir, &paths.runtime_dir);
     local.shell = options.shell.first().cloned();
-    Ok(registry::build(BackendsConfig { local: Some(local) }))
+    let mut docker = DockerConfig::new(&paths.data_dir, &|name| std::env::var(name).ok());
+    docker.shell.clone_from(&local.shell);
+    Ok(registry::build(BackendsConfig { local: Some(local), docker: Some(docker) }))
 }
 
 /// What the journal remembers on endpoints that this host does not have must not wait for an answer of theirs.

@@ -29,12 +29,13 @@ pub fn wait_for<T>(what: &str, patience: Duration, mut look: impl FnMut() -> Opt
 pub struct Profile {
     dir: tempfile::TempDir,
     host: Option<Child>,
+    more: Vec<(String, String)>,
 }
 
 impl Profile {
     pub fn new() -> Self {
         let dir = tempfile::Builder::new().prefix("htui-").tempdir().expect("a temporary folder");
-        Self { dir, host: None }
+        Self { dir, host: None, more: Vec::new() }
     }
 
     pub fn path(&self) -> &Path {
@@ -44,6 +45,14 @@ impl Profile {
     /// With a host without a screen, ready to answer.
     pub fn serving() -> Self {
         let mut profile = Self::new();
+        profile.serve();
+        profile
+    }
+
+    /// The same, with one more variable in the environment of everything that is run.
+    pub fn with_variable(name: &str, value: &str) -> Self {
+        let mut profile = Self::new();
+        profile.more.push((name.to_owned(), value.to_owned()));
         profile.serve();
         profile
     }
@@ -93,7 +102,9 @@ impl Profile {
             ("TERM", "xterm-256color"),
         ]
         .map(|(k, v)| (k.to_owned(), v.to_owned()))
-        .to_vec()
+        .into_iter()
+        .chain(self.more.iter().cloned())
+        .collect()
     }
 
     pub fn run(&self, args: &[&str]) -> Output {

@@ -64,8 +64,8 @@ pub struct Fake {
 }
 
 impl Fake {
-    pub fn new() -> Self {
-        Self { backend: FakeBackend::local(), folder: tempfile::tempdir().expect("a folder") }
+    pub async fn new() -> Option<Self> {
+        Some(Self { backend: FakeBackend::local(), folder: tempfile::tempdir().expect("a folder") })
     }
 }
 
@@ -110,6 +110,8 @@ impl Subject for Fake {
 }
 
 #[cfg(target_os = "linux")]
+pub use docker::Docker;
+#[cfg(target_os = "linux")]
 pub use local::Local;
 
 #[cfg(target_os = "linux")]
@@ -125,8 +127,8 @@ mod local {
     }
 
     impl Local {
-        pub fn new() -> Self {
-            Self { folder: tempfile::tempdir().expect("a folder") }
+        pub async fn new() -> Option<Self> {
+            Some(Self { folder: tempfile::tempdir().expect("a folder") })
         }
 
         /// The pid of a sandbox's first process, from its record.
@@ -223,6 +225,100 @@ mod local {
                 let sockets = fs::read_dir(self.folder.path().join("run/sandboxes")).into_iter().flatten().count();
                 assert_eq!(sockets, 0, "sockets are left behind");
             })
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+mod docker {
+    use super::{
+        Arc, Backend, BoxFuture, EnvId, EnvSpec, Generation, PathBuf, ProvisionSpec, SandboxId, Subject, argv,
+    };
+    use crate::engine::{self, Cleaner, Image, Proxy};
+    use hermes_tui::backend::docker::DockerConfig;
+    use hermes_tui::domain::{BackendKind, EndpointId};
+
+    /// Containers of the engine of this machine, in a profile of its own.
+    pub struct Docker {
+        folder: tempfile::TempDir,
+        proxy: Proxy,
+        cleaner: Cleaner,
+    }
+
+    impl Docker {
+        pub async fn new() -> Option<Self> {
+            let socket = engine::socket()?;
+            let folder = tempfile::tempdir().expect("a folder");
+            let proxy = Proxy::new(folder.path().join("engine.sock"), socket.clone());
+            let mut config = DockerConfig::new(folder.path().join("data"), &|_| None);
+            config.sockets = vec![proxy.path.clone()];
+            config.stop_grace = engine::GRACE;
+            let image = Image::usual(&socket).await;
+            Some(Self { folder, proxy, cleaner: Cleaner::new(config, socket, image) })
+        }
+    }
+
+    impl Subject for Docker {
+        fn backend(&self) -> Arc<dyn Backend> {
+            engine::backend(&self.cleaner.config)
+        }
+
+        fn data(&self) -> PathBuf {
+            self.folder.path().join("data")
+        }
+
+        fn echo(&self) -> (Vec<String>, Vec<u8>) {
+            (argv(&["sh", "-c", "stty raw -echo; printf ready; exec cat"]), b"ready".to_vec())
+        }
+
+        fn sizes(&self) -> Vec<String> {
+            let script = "trap 'stty size' WINCH; stty size; while :; do sleep 1000 & wait $!; kill $!; done";
+            argv(&["sh", "-c", script])
+        }
+
+        fn crowd(&self) -> (Vec<String>, Vec<u8>) {
+            let script = "sleep 1001 & (trap '' HUP TERM; sleep 1002 & printf all; wait) & wait";
+            (argv(&["sh", "-c", script]), b"all".to_vec())
+        }
+
+        fn litter(&self) {
+            let (socket, image) = (&self.cleaner.socket, &self.cleaner.image.name);
+            let name = format!("hermes-{}", &image[image.len() - 8..]);
+            let made = engine::wait(engine::stranger(socket, image, &name, ("hermes-tui.profile", "another")));
+            self.cleaner.others.lock().expect("whole").push(made);
+        }
+
+        fn kill_outside(&self, sandbox: &SandboxId) {
+            engine::wait(engine::kill(&self.cleaner.socket, sandbox.as_str()));
+        }
+
+        fn break_down(&self) {
+            self.proxy.close();
+        }
+
+        fn repair(&self) {
+            self.proxy.open();
+        }
+
+        fn end(&self) -> BoxFuture<'_, ()> {
+            Box::pin(async { self.cleaner.end().await })
+        }
+
+        fn wanted(&self, env: &str, generation: u64) -> ProvisionSpec {
+            let folder = self.data().join("envs").join(env);
+            ProvisionSpec {
+                env: EnvId::new(env),
+                name: format!("name of {env}"),
+                generation: Generation(generation),
+                spec: EnvSpec {
+                    backend: BackendKind::Docker,
+                    endpoint: EndpointId::new("docker"),
+                    image: Some(self.cleaner.image.name.clone()),
+                    ..EnvSpec::local()
+                },
+                home: folder.join("home"),
+                workspace: folder.join("workspace"),
+            }
         }
     }
 }

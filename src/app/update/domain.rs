@@ -82,7 +82,8 @@ impl Model {
             }
             _ => {}
         }
-        if let Some(level) = loud(notice.kind) {
+        let unneeded = notice.kind == K::EndpointDown && !self.state.down.keys().any(|endpoint| self.needs(endpoint));
+        if let Some(level) = loud(notice.kind).filter(|_| !unneeded) {
             self.say_of(now, level, &notice.text, notice.env.as_ref());
             if let (K::EnvWarned, Some(toast)) = (notice.kind, self.toasts.last_mut()) {
                 toast.warns_of.clone_from(&notice.env);

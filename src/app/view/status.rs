@@ -123,6 +123,8 @@ fn facts(model: &Model, now: Moment) -> Vec<String> {
     out
 }
 
+/// Endpoints that do not answer.
 fn troubles(model: &Model) -> Vec<String> {
-    model.state.down.iter().map(|(endpoint, why)| format!("{endpoint}: {why}")).collect()
+    let down = model.state.down.iter().filter(|(endpoint, _)| model.needs(endpoint));
+    down.map(|(endpoint, why)| format!("{endpoint}: {why}")).collect()
 }

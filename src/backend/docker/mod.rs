@@ -1,0 +1,174 @@
+//! Containers of a docker-compatible engine, through its unix socket.
+//!
+//! Everything that must outlive the host is with the engine: which environment a container is for stands in its labels
+//! ([`labels`]), and only the generation of its last start is kept beside the environment's folders ([`record`]).
+//! Terminals are streams of their own ([`hijack`]); what happens comes as events ([`watching`]).
+
+mod body;
+mod command;
+mod engine;
+mod hijack;
+mod hub;
+mod image;
+mod inside;
+mod labels;
+mod manage;
+mod record;
+mod run;
+mod session;
+mod watching;
+
+pub use labels::profile as profile_label;
+
+use super::{
+    AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
+    Result, SandboxInfo,
+};
+use crate::domain::{BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, SandboxId};
+use crate::pty::PtyLink;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use manage::Inner;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
+/// What the docker backend needs to know.
+#[derive(Clone, Debug)]
+pub struct DockerConfig {
+    /// Data directory of the profile; containers carry a hash of its path.
+    pub data_dir: PathBuf,
+    /// Where an engine may answer, best first.
+    pub sockets: Vec<PathBuf>,
+    /// Why no engine can be used, whatever answers: a setting that is not understood.
+    pub misconfigured: Option<String>,
+    /// Shell to use instead of the first found.
+    pub shell: Option<String>,
+    /// After TERM, how long a container may take before KILL.
+    pub stop_grace: Duration,
+}
+
+impl DockerConfig {
+    /// With every default, at the sockets that the process's variables (`DOCKER_HOST`, `XDG_RUNTIME_DIR`) name.
+    pub fn new(data_dir: impl Into<PathBuf>, variable: &dyn Fn(&str) -> Option<String>) -> Self {
+        let (sockets, misconfigured) = match engine::usual_sockets(variable) {
+            Ok(sockets) => (sockets, None),
+            Err(why) => (Vec::new(), Some(why)),
+        };
+        Self { data_dir: data_dir.into(), sockets, misconfigured, shell: None, stop_grace: Duration::from_secs(10) }
+    }
+}
+
+/// Containers of one engine. Cheap to drop: what runs, runs on, and another one finds it again.
+pub struct DockerBackend {
+    inner: Arc<Inner>,
+}
+
+impl DockerBackend {
+    /// The backend of one profile. Touches nothing yet.
+    #[must_use]
+    pub fn new(config: DockerConfig) -> Self {
+        Self { inner: Arc::new(Inner::new(config)) }
+    }
+
+    /// Runs to its end even if whoever waits for it does not: half a start or stop helps nobody.
+    fn to_the_end<T: Send + 'static>(
+        &self,
+        work: impl Future<Output = Result<T>> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T>> {
+        Box::pin(async move {
+            tokio::spawn(work).await.unwrap_or_else(|error| {
+                Err(BackendError::new(FailureKind::Temporary, format!("the work was cut off: {error}"), "try again"))
+            })
+        })
+    }
+}
+
+impl Backend for DockerBackend {
+    fn kind(&self) -> BackendKind {
+        BackendKind::Docker
+    }
+
+    fn endpoint(&self) -> EndpointId {
+        EndpointId::new("docker")
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities { restart: true, images: true, outlives_host: true }
+    }
+
+    fn probe(&self) -> BoxFuture<'_, Result<Probe>> {
+        Box::pin(async move {
+            let engine = self.inner.engine().await?;
+            let description = format!("{} at {}", engine.description, engine.socket.display());
+            Ok(Probe { description, unenforced: engine.unenforced.clone() })
+        })
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Vec<FoundSandbox>>> {
+        Box::pin(self.inner.list())
+    }
+
+    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<SandboxInfo>> {
+        let inner = self.inner.clone();
+        self.to_the_end(async move { inner.provision(spec, progress).await })
+    }
+
+    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<SandboxInfo>> {
+        let inner = self.inner.clone();
+        self.to_the_end(async move { inner.start(&sandbox, spec).await })
+    }
+
+    fn stop(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+        let inner = self.inner.clone();
+        self.to_the_end(async move { inner.stop(&sandbox).await })
+    }
+
+    fn remove(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+        let inner = self.inner.clone();
+        self.to_the_end(async move { inner.remove(&sandbox).await })
+    }
+
+    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>> {
+        Box::pin(async move { self.inner.inspect(&sandbox).await })
+    }
+
+    fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>> {
+        Box::pin(async move {
+            let (engine, _) = self.inner.running(&sandbox).await?;
+            match self.inner.ask(&sandbox, &[inside::SCAN]).await {
+                Ok(Some(scan)) => {
+                    let in_flight = self.inner.in_flight.lock().unwrap_or_else(PoisonError::into_inner).clone();
+                    Ok(inside::weigh(&scan, &in_flight))
+                }
+                Ok(None) => Err(manage::missing(&sandbox)),
+                // Without a shell there are no sessions and no commands of ours: all but init and main counts.
+                Err(error) if error.kind == FailureKind::Permanent => {
+                    let rows = self.inner.processes(&engine, sandbox.as_str()).await?;
+                    let now = jiff::Timestamp::now().as_millisecond();
+                    let live = |row: manage::Process| LiveProcess {
+                        pid: row.pid,
+                        command: row.command,
+                        started: Moment(u64::try_from(now).unwrap_or(0).saturating_sub(row.seconds * 1000)),
+                    };
+                    Ok(Evidence { processes: rows.into_iter().skip(2).map(live).collect(), ..Evidence::default() })
+                }
+                Err(error) => Err(error),
+            }
+        })
+    }
+
+    fn attach(&self, sandbox: SandboxId, spec: AttachSpec) -> BoxFuture<'_, Result<PtyLink>> {
+        // A session that nobody takes any more would be one without a pane.
+        Box::pin(session::attach(self.inner.clone(), sandbox, spec))
+    }
+
+    fn exec(&self, sandbox: SandboxId, spec: ExecSpec) -> BoxFuture<'_, Result<ExecLink>> {
+        Box::pin(command::exec(self.inner.clone(), sandbox, spec))
+    }
+
+    fn watch(&self) -> BoxStream<'static, BackendEvent> {
+        watching::watch(self.inner.clone())
+    }
+}

@@ -1,0 +1,208 @@
+//! Sessions on a terminal in a container.
+
+use super::super::{AttachSpec, BackendError, Result};
+use super::body::WORKSPACE;
+use super::engine::Engine;
+use super::inside::{self, Leader};
+use super::run::{Program, Shared, variables};
+use crate::domain::{FailureKind, SandboxId, Size};
+use crate::pty::{PtyControl, PtyLink};
+use bollard::query_parameters::ResizeExecOptionsBuilder;
+use futures_util::future::BoxFuture;
+use std::io;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
+use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::{Notify, watch};
+
+/// Output that waits for its reader.
+const BUFFER: usize = 64 << 10;
+/// After the end of the program, for output that is still on its way.
+const DRAIN: Duration = Duration::from_millis(300);
+/// A terminal that was just made may refuse its size for a moment.
+const RESIZE_TRIES: u32 = 20;
+const RESIZE_PAUSE: Duration = Duration::from_millis(25);
+/// What the terminal makes of the line that lets the program go.
+const ECHO: &[u8] = b"\r\n";
+
+/// Opens one.
+pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Result<PtyLink> {
+    let (engine, _) = inner.running(&sandbox).await?;
+    if spec.program.iter().any(|word| word.contains('\0')) {
+        return Err(BackendError::new(FailureKind::Permanent, "an argument holds a zero byte", "leave it out"));
+    }
+    let script = inside::session(inner.config.shell.as_deref());
+    let cwd = spec.cwd.unwrap_or_else(|| WORKSPACE.to_owned());
+    let mut args = vec![script, "htui".to_owned(), cwd];
+    args.extend(spec.program);
+    let env = variables(&spec.env, ("HTUI_SESSION", spec.session.as_str()));
+    let mut exec = inner.start_exec(&engine, &sandbox, Program { args, env, tty: true }).await?;
+    let leader = inner.hear_session(&engine, &mut exec).await?;
+    // The program is not there yet: it finds the size from its first moment on, also where the engine does not know
+    // sizes at the making of an exec (before API 1.42).
+    let sized = set_size(&engine, &exec.id, spec.size).await;
+    let released = match sized {
+        Ok(()) => release(&mut exec.stream, &mut exec.early).await,
+        Err(error) => Err(error),
+    };
+    if let Err(error) = released {
+        inner.end(&sandbox, &leader, "HUP").await?;
+        return Err(BackendError::new(
+            FailureKind::Temporary,
+            format!("opening a session failed: {error}"),
+            "try again; the engine's log says more",
+        ));
+    }
+    let (reader, writer) = exec.stream.into_split();
+    let (ours, theirs) = tokio::io::duplex(BUFFER);
+    let (ended, is_over) = watch::channel(None);
+    let end_of_stream = Arc::new(Notify::new());
+    tokio::spawn(pump(reader, exec.early, ours, end_of_stream.clone(), is_over.clone()));
+    let open = Arc::new(Open { inner, engine, sandbox, exec: exec.id, leader, end_of_stream, is_over });
+    tokio::spawn(follow(open.clone(), ended));
+    let mut over = open.is_over.clone();
+    let exit = async move { over.wait_for(Option::is_some).await.ok().and_then(|code| code.flatten()) };
+    Ok(PtyLink {
+        reader: Box::new(theirs),
+        writer: Box::new(Input(Some(writer))),
+        control: Box::new(Control(open)),
+        exit: Box::pin(exit),
+    })
+}
+
+/// Sends the line that the script waits for, and takes its echo away.
+async fn release(stream: &mut tokio::net::UnixStream, early: &mut Vec<u8>) -> io::Result<()> {
+    stream.write_all(b"\n").await?;
+    while early.len() < ECHO.len() {
+        if stream.read_buf(early).await? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+    }
+    if early.starts_with(ECHO) {
+        early.drain(..ECHO.len());
+    }
+    Ok(())
+}
+
+async fn set_size(engine: &Engine, exec: &str, size: Size) -> io::Result<()> {
+    let options = || ResizeExecOptionsBuilder::default().h(size.rows.into()).w(size.cols.into()).build();
+    let mut tries = 0;
+    while let Err(error) = engine.docker.resize_exec(exec, options()).await {
+        tries += 1;
+        if tries == RESIZE_TRIES {
+            return Err(io::Error::other(format!("its terminal cannot be given a size: {error}")));
+        }
+        tokio::time::sleep(RESIZE_PAUSE).await;
+    }
+    Ok(())
+}
+
+/// A session that was opened.
+struct Open {
+    inner: Shared,
+    engine: Arc<Engine>,
+    sandbox: SandboxId,
+    exec: String,
+    leader: Leader,
+    end_of_stream: Arc<Notify>,
+    /// `Some` once it is over, with its exit code if that is known.
+    is_over: watch::Receiver<Option<Option<i32>>>,
+}
+
+/// Output from the engine to the reader, until the stream or the session ends.
+async fn pump(
+    mut reader: OwnedReadHalf,
+    early: Vec<u8>,
+    mut to: DuplexStream,
+    end_of_stream: Arc<Notify>,
+    mut is_over: watch::Receiver<Option<Option<i32>>>,
+) {
+    let copy = async {
+        if to.write_all(&early).await.is_ok() {
+            let mut buffer = vec![0; BUFFER];
+            while let Ok(n) = reader.read(&mut buffer).await {
+                if n == 0 || to.write_all(&buffer[..n]).await.is_err() {
+                    break;
+                }
+            }
+        }
+        end_of_stream.notify_one();
+    };
+    let over = async {
+        // What escaped from the session may hold its terminal for ever.
+        let _ = is_over.wait_for(Option::is_some).await;
+        tokio::time::sleep(DRAIN).await;
+    };
+    tokio::select! {
+        () = copy => {}
+        () = over => {}
+    }
+}
+
+/// Waits for the end of a session's program, and ends what it left behind in its session.
+async fn follow(open: Arc<Open>, ended: watch::Sender<Option<Option<i32>>>) {
+    let Open { inner, engine, sandbox, exec, leader, end_of_stream, .. } = &*open;
+    inner.ended(engine, exec, end_of_stream).await;
+    let code = inner.exit_code(engine, exec).await;
+    if let Err(error) = inner.end(sandbox, leader, "HUP").await {
+        tracing::warn!("what session {exec} left behind may live on: {error}");
+    }
+    let _ = ended.send(Some(code));
+}
+
+struct Control(Arc<Open>);
+
+impl PtyControl for Control {
+    fn resize(&self, size: Size) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(async move {
+            if self.0.is_over.borrow().is_some() {
+                return Ok(());
+            }
+            set_size(&self.0.engine, &self.0.exec, size).await
+        })
+    }
+
+    fn close(&self) -> BoxFuture<'_, io::Result<()>> {
+        Box::pin(async move {
+            let mut over = self.0.is_over.clone();
+            if over.borrow().is_some() {
+                return Ok(());
+            }
+            self.0.inner.end(&self.0.sandbox, &self.0.leader, "HUP").await.map_err(io::Error::other)?;
+            self.0.end_of_stream.notify_one();
+            let _ = over.wait_for(Option::is_some).await;
+            Ok(())
+        })
+    }
+}
+
+/// The writer. Dropping it sends nothing: closing only this direction would be an end of input.
+struct Input(Option<OwnedWriteHalf>);
+
+impl Drop for Input {
+    fn drop(&mut self) {
+        if let Some(half) = self.0.take() {
+            half.forget();
+        }
+    }
+}
+
+impl AsyncWrite for Input {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match &mut self.0 {
+            Some(half) => Pin::new(half).poll_write(cx, bytes),
+            None => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Poll::Ready(Ok(()))
+    }
+}

@@ -1,0 +1,15 @@
+//! Containers of a docker engine: terminals byte for byte, hardening, images, and the life of environments.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+#[path = "docker/engine.rs"]
+mod engine;
+#[path = "docker/images.rs"]
+mod images;
+#[path = "docker/story.rs"]
+mod story;
+#[path = "docker/terminal.rs"]
+mod terminal;
+#[path = "docker/world.rs"]
+mod world;

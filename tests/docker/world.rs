@@ -1,0 +1,95 @@
+//! A profile with a backend over the engine, and sessions and commands in its containers.
+
+use super::engine::{self, Cleaner, Image};
+use hermes_tui::backend::docker::{DockerBackend, DockerConfig};
+use hermes_tui::backend::{AttachSpec, Backend, ExecSpec, ProvisionSpec};
+use hermes_tui::domain::{BackendKind, CallId, EndpointId, EnvId, EnvSpec, Generation, SandboxId, SessionId, Size};
+use hermes_tui::pty::PtyLink;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+
+/// A fact that has not come about by then never will.
+pub const PATIENCE: Duration = Duration::from_secs(20);
+
+pub struct World {
+    pub folder: tempfile::TempDir,
+    pub cleaner: Cleaner,
+    pub backend: Arc<DockerBackend>,
+}
+
+impl World {
+    /// `None`, with a word, where no engine answers.
+    pub async fn new() -> Option<Self> {
+        let socket = engine::socket()?;
+        let image = Image::usual(&socket).await;
+        Some(Self::with(socket, image))
+    }
+
+    pub fn with(socket: std::path::PathBuf, image: Image) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let mut config = DockerConfig::new(folder.path().join("data"), &|_| None);
+        config.sockets = vec![socket.clone()];
+        config.stop_grace = engine::GRACE;
+        let backend = engine::backend(&config);
+        Self { folder, cleaner: Cleaner::new(config, socket, image), backend }
+    }
+
+    pub fn wanted(&self) -> ProvisionSpec {
+        let env = self.folder.path().join("data/envs/e1");
+        ProvisionSpec {
+            env: EnvId::new("e1"),
+            name: "box".into(),
+            generation: Generation(1),
+            spec: EnvSpec {
+                backend: BackendKind::Docker,
+                endpoint: EndpointId::new("docker"),
+                image: Some(self.cleaner.image.name.clone()),
+                ..EnvSpec::local()
+            },
+            home: env.join("home"),
+            workspace: env.join("workspace"),
+        }
+    }
+
+    pub async fn sandbox(&self) -> SandboxId {
+        let made = self.backend.provision(self.wanted(), Box::new(|_| {})).await;
+        made.expect("a container").found.sandbox
+    }
+
+    pub async fn open(&self, sandbox: &SandboxId, program: &[&str], size: Size) -> PtyLink {
+        let program = program.iter().map(|word| (*word).to_owned()).collect();
+        let env = vec![("TERM".to_owned(), "xterm-256color".to_owned())];
+        let spec = AttachSpec { session: SessionId::new("s"), program, env, cwd: None, size };
+        self.backend.attach(sandbox.clone(), spec).await.expect("a session")
+    }
+
+    /// Exit code, output and errors of a command.
+    pub async fn run(&self, sandbox: &SandboxId, argv: &[&str]) -> (i32, String, String) {
+        let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+        let spec = ExecSpec { call: CallId::new("c"), argv, env: Vec::new(), cwd: None };
+        let mut link = self.backend.exec(sandbox.clone(), spec).await.expect("it runs");
+        drop(link.stdin);
+        let (mut out, mut errors) = (String::new(), String::new());
+        let (a, b) = tokio::join!(link.stdout.read_to_string(&mut out), link.stderr.read_to_string(&mut errors));
+        a.and(b).expect("text");
+        (link.exit.await, out, errors)
+    }
+}
+
+/// Reads until the output holds this, and returns all of it.
+pub async fn read_until(link: &mut PtyLink, wanted: &str) -> String {
+    let mut seen = Vec::new();
+    let read = async {
+        loop {
+            if String::from_utf8_lossy(&seen).contains(wanted) {
+                return;
+            }
+            let n = link.reader.read_buf(&mut seen).await.expect("reads");
+            assert_ne!(n, 0, "the output ended after {:?}", String::from_utf8_lossy(&seen));
+        }
+    };
+    let in_time = tokio::time::timeout(PATIENCE, read).await;
+    assert!(in_time.is_ok(), "waited in vain for {wanted:?} after {:?}", String::from_utf8_lossy(&seen));
+    String::from_utf8_lossy(&seen).into_owned()
+}
