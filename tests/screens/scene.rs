@@ -227,7 +227,7 @@ pub fn dialog() -> Overlay {
             "the container with everything outside of its mounts",
             "2 running processes: cargo test, sleep 600",
         ]),
-        kept: texts(&["/workspace (from ~/work/login)", "home, in the data directory"]),
+        kept: texts(&["/workspace (from ~/code/login)", "home, in the data directory"]),
         text: texts(&["Turn 12 of \"fix the login tests\" is running in it."]),
         choices: pairs(&[("Esc", "keep it"), ("s", "only stop it"), ("r", "remove it")]),
         selected: 0,
