@@ -9,7 +9,7 @@ use super::{
 };
 use crate::domain::{
     BackendKind, CallId, EndpointId, EnvId, Evidence, FailureKind, FoundSandbox, Generation, LiveProcess, Moment,
-    SandboxId, SandboxState, SessionId,
+    Origin, SandboxId, SandboxState, SessionId,
 };
 use crate::pty::PtyLink;
 use crate::pty::fake::{Behaviour, FakePty};
@@ -363,6 +363,8 @@ impl State {
             state: SandboxState::Running,
             spec: Some(Box::new(wanted.spec.clone())),
             persistence: wanted.spec.persistence,
+            origin: Origin::Managed,
+            watched: None,
         };
         let sandbox = Sandbox { found, wanted, evidence: None, sessions: BTreeMap::new(), calls: HashMap::new() };
         self.sandboxes.insert(id.clone(), sandbox);
@@ -690,6 +692,7 @@ mod tests {
             spec: EnvSpec::local(),
             home: "/h".into(),
             workspace: "/w".into(),
+            conversation: None,
         }
     }
 

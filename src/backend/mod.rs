@@ -9,8 +9,8 @@ pub mod registry;
 
 use crate::domain::BackendKind;
 use crate::domain::{
-    CallId, EndpointId, EnvId, EnvSpec, Evidence, FailureKind, FoundSandbox, Generation, SandboxId, SandboxState,
-    SessionId, Size,
+    CallId, ConversationId, EndpointId, EnvId, EnvSpec, Evidence, FailureKind, FoundSandbox, Generation, SandboxId,
+    SandboxState, SessionId, Size,
 };
 use crate::pty::PtyLink;
 use futures_util::future::BoxFuture;
@@ -75,6 +75,8 @@ pub struct ProvisionSpec {
     pub home: PathBuf,
     /// Folder on the host that becomes `/workspace` inside.
     pub workspace: PathBuf,
+    /// The conversation that it is made for, where it serves one alone.
+    pub conversation: Option<ConversationId>,
 }
 
 /// A sandbox as inspected.
@@ -147,6 +149,33 @@ pub enum BackendEvent {
         removed: bool,
         /// One sentence for people.
         why: String,
+    },
+    /// Somebody halted every process of a sandbox, or let them go on.
+    Paused {
+        /// Which.
+        sandbox: SandboxId,
+        /// Halted.
+        paused: bool,
+    },
+    /// Somebody else began a command in a sandbox.
+    ExecBegan {
+        /// In which.
+        sandbox: SandboxId,
+        /// The engine's id of the command.
+        exec: CallId,
+        /// The command, as plain as it can be told.
+        command: String,
+        /// Its working directory, where it can be told.
+        cwd: Option<String>,
+    },
+    /// A command that somebody else began ended.
+    ExecEnded {
+        /// The engine's id of the command.
+        exec: CallId,
+        /// Its exit code, where it is known.
+        exit_code: Option<i32>,
+        /// The working directory after it, where it can be told.
+        cwd: Option<String>,
     },
     /// The engine does not answer; the backend reconnects by itself.
     Down(String),

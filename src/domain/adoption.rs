@@ -133,12 +133,12 @@ impl State {
             }
             SandboxState::Stopped => self.settle_stopped(out, id, found),
             // It runs on as before; an adoption only says so.
-            SandboxState::Running if phase == Phase::Ready && same => {
+            SandboxState::Running | SandboxState::Paused if phase == Phase::Ready && same => {
                 let Some(env) = self.edit(out, id).filter(|env| env.books.adopting) else { return };
                 env.generation = env.generation.max(found.generation);
                 self.adopted(out, id, now);
             }
-            SandboxState::Running => self.settle_running(out, id, found),
+            SandboxState::Running | SandboxState::Paused => self.settle_running(out, id, found),
         }
     }
 

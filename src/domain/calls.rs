@@ -125,15 +125,16 @@ impl State {
         out.reply(reply, Answer::CallStarted(id.clone()));
     }
 
-    pub(super) fn call_ended(&mut self, out: &mut Outbox, id: &CallId, exit_code: i32, cwd: Option<String>) {
+    pub(super) fn call_ended(&mut self, out: &mut Outbox, id: &CallId, exit_code: Option<i32>, cwd: Option<String>) {
         let now = out.now;
         let Some(call) = self.calls.get_mut(id).filter(|call| call.ended.is_none()) else { return };
         call.ended = Some(now);
-        call.exit_code = Some(exit_code);
+        call.exit_code = exit_code;
         call.cwd = call.cwd.take().or(cwd);
         let (env, conversation, source) = (call.env.clone(), call.conversation.clone(), call.source);
         let command = words::excerpt(&call.command, 80);
-        let mut notice = Notice::new(NoticeKind::CallEnded, format!("{command} ended with {exit_code}"));
+        let with = exit_code.map(|code| format!(" with {code}")).unwrap_or_default();
+        let mut notice = Notice::new(NoticeKind::CallEnded, format!("{command} ended{with}"));
         notice.conversation.clone_from(&conversation);
         notice.turn.clone_from(&call.turn);
         out.announce(notice.env(&env).call(id));
@@ -154,7 +155,7 @@ impl State {
         let Some(env) = self.environments.get(env) else { return };
         let running: Vec<CallId> = env.calls_in_flight().filter(|id| !self.call_waits(id)).cloned().collect();
         for id in running {
-            self.call_ended(out, &id, CUT_OFF, None);
+            self.call_ended(out, &id, Some(CUT_OFF), None);
         }
     }
 

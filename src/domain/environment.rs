@@ -4,6 +4,7 @@ use super::books::Books;
 use super::id::{ConversationId, EndpointId, EnvId, Generation, SandboxId};
 use super::lease::Lease;
 use super::moment::{Moment, Span};
+use super::watched::Watched;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,10 +19,11 @@ pub enum BackendKind {
 }
 
 /// Who made the sandbox.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Origin {
     /// Made by us.
+    #[default]
     Managed,
     /// Made by a hermes-agent; watched, never ended without consent.
     Hermes,
@@ -229,6 +231,12 @@ pub struct Environment {
     pub spec: EnvSpec,
     /// Who made it.
     pub origin: Origin,
+    /// What is known of it where somebody else made it.
+    #[serde(default)]
+    pub watched: Option<Box<Watched>>,
+    /// Its processes are there, but halted by somebody else.
+    #[serde(default)]
+    pub paused: bool,
     /// When it was first made.
     pub created: Moment,
     /// Where it stands.
@@ -269,6 +277,8 @@ impl Environment {
             name: name.into(),
             spec,
             origin,
+            watched: None,
+            paused: false,
             created: now,
             phase: Phase::Absent,
             phase_since: now,

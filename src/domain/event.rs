@@ -1,12 +1,13 @@
 //! Everything that can happen to the core.
 
-use super::environment::{EnvSpec, Environment, Persistence};
+use super::environment::{EnvSpec, Environment, Origin, Persistence};
 use super::evidence::Evidence;
 use super::id::{CallId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId};
 use super::moment::{Moment, Span};
 use super::request::Request;
 use super::session::Size;
 use super::turn::{Call, Conversation};
+use super::watched::{Consent, Watched};
 use serde::{Deserialize, Serialize};
 
 /// What kind of failure a backend reports.
@@ -29,6 +30,8 @@ pub enum FailureKind {
 pub enum SandboxState {
     /// Running.
     Running,
+    /// Its processes are there, but halted by somebody else.
+    Paused,
     /// Exists, does not run.
     Stopped,
 }
@@ -50,6 +53,12 @@ pub struct FoundSandbox {
     pub spec: Option<Box<EnvSpec>>,
     /// Persistence as seen from outside.
     pub persistence: Persistence,
+    /// Who made it.
+    #[serde(default)]
+    pub origin: Origin,
+    /// What is known of it where somebody else made it.
+    #[serde(default)]
+    pub watched: Option<Box<Watched>>,
 }
 
 /// One thing that happened. Times come beside it, as `now` of [`super::State::apply`].
@@ -174,6 +183,39 @@ pub enum Event {
         /// One sentence for people.
         why: String,
     },
+    /// Somebody halted every process of a sandbox, or let them go on.
+    SandboxPaused {
+        /// Which.
+        sandbox: SandboxId,
+        /// Its endpoint.
+        endpoint: EndpointId,
+        /// Halted.
+        paused: bool,
+    },
+    /// Somebody else began a command in a sandbox.
+    ExecBegan {
+        /// In which sandbox.
+        sandbox: SandboxId,
+        /// Its endpoint.
+        endpoint: EndpointId,
+        /// The engine's id of the command.
+        exec: CallId,
+        /// The command, as plain as it can be told.
+        command: String,
+        /// Its working directory, where it can be told.
+        cwd: Option<String>,
+    },
+    /// A command that somebody else began ended.
+    ExecEnded {
+        /// The engine's id of the command.
+        exec: CallId,
+        /// Its exit code, where it is known.
+        exit_code: Option<i32>,
+        /// The working directory after it, where it can be told.
+        cwd: Option<String>,
+    },
+    /// What the user consents to, at the start of the host.
+    ConsentGiven(Consent),
     /// A complete list of what an endpoint holds of ours. A list error is never a snapshot.
     Snapshot {
         /// The endpoint.

@@ -17,6 +17,7 @@ use super::shutdown;
 use super::turn::{Call, Conversation};
 use super::turns::TurnRequest;
 use super::verdict::Verdict;
+use super::watched::Consent;
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -39,6 +40,9 @@ pub struct State {
     /// Endpoints that count as down because one operation found them so, and until when.
     #[serde(default)]
     pub suspect: BTreeMap<EndpointId, Moment>,
+    /// What the user consents to.
+    #[serde(default)]
+    pub consent: Consent,
     /// Whoever waits for an answer.
     #[serde(default)]
     pub waiters: Vec<Waiter>,
@@ -101,7 +105,7 @@ impl State {
             Event::SessionEnded { session, exit_code } => self.session_ended(out, &session, exit_code),
             Event::SessionResized { session, size } => self.resize_session(&session, size),
             Event::SessionForgotten(session) => self.forget_session(&session),
-            Event::CallEnded { call, exit_code, cwd } => self.call_ended(out, &call, exit_code, cwd),
+            Event::CallEnded { call, exit_code, cwd } => self.call_ended(out, &call, Some(exit_code), cwd),
             Event::Provisioned { env, generation, sandbox } => self.provisioned(out, &env, generation, sandbox),
             Event::ProvisionFailed { env, generation, kind, message, hint } => {
                 self.provision_failed(out, &env, generation, kind, message, hint);
@@ -116,6 +120,14 @@ impl State {
             Event::SandboxEnded { sandbox, endpoint, removed, why } => {
                 self.sandbox_ended(out, &sandbox, &endpoint, removed, &why);
             }
+            Event::SandboxPaused { sandbox, endpoint, paused } => {
+                self.sandbox_paused(out, &sandbox, &endpoint, paused);
+            }
+            Event::ExecBegan { sandbox, endpoint, exec, command, cwd } => {
+                self.exec_began(out, (&sandbox, &endpoint), exec, command, cwd);
+            }
+            Event::ExecEnded { exec, exit_code, cwd } => self.call_ended(out, &exec, exit_code, cwd),
+            Event::ConsentGiven(consent) => self.consent = consent,
             Event::Snapshot { endpoint, found } => self.snapshot(out, &endpoint, found),
             Event::EndpointDown { endpoint, detail } => self.endpoint_down(out, &endpoint, detail),
             Event::EndpointUp(endpoint) => self.endpoint_up(out, &endpoint),

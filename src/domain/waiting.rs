@@ -141,7 +141,7 @@ impl State {
             out.refuse(waiter.reply, refusal.clone());
             match &waiter.need {
                 Need::Turn { conversation, .. } => self.fail_turn(out, conversation, refusal),
-                Need::Call(call) => self.call_ended(out, call, CUT_OFF, None),
+                Need::Call(call) => self.call_ended(out, call, Some(CUT_OFF), None),
                 Need::Session(session) => self.close_unopened(out, session, &refusal.message),
                 _ => {}
             }

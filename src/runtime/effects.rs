@@ -3,7 +3,9 @@
 use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
 use crate::backend::{AttachSpec, Backend, BackendError, ProvisionSpec, runs};
-use crate::domain::{Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, SandboxId, SessionId, Size};
+use crate::domain::{
+    ConversationId, Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, SandboxId, SessionId, Size,
+};
 use crate::pty::PtyLink;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -52,6 +54,8 @@ pub struct Provisioning {
     pub name: String,
     /// What it shall be.
     pub spec: EnvSpec,
+    /// The conversation that it serves alone.
+    pub conversation: Option<ConversationId>,
     /// The stopped one to start.
     pub existing: Option<SandboxId>,
 }
@@ -125,6 +129,7 @@ impl Performer {
             spec: what.spec,
             home: folder.join("home"),
             workspace: folder.join("workspace"),
+            conversation: what.conversation,
         };
         let inbox = self.inbox.clone();
         let env = what.env;

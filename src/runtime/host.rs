@@ -14,8 +14,8 @@ use super::sessions::Sessions;
 use crate::app::{self, ClientId, Cmd, Model, Msg};
 use crate::backend::AttachSpec;
 use crate::domain::{
-    Answer, Effect, Event, Moment, Notice, NoticeKind, Record, Refusal, RefusalKind, ReplyTo, Request, SessionId,
-    SessionState, Span,
+    Answer, Effect, Event, Moment, Notice, NoticeKind, Record, Refusal, RefusalKind, ReplyTo, Request, Scope,
+    SessionId, SessionState, Span,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -347,7 +347,10 @@ impl Host {
     fn perform_effect(&mut self, effect: Effect) {
         match effect {
             Effect::Provision { env, generation, name, spec, existing } => {
-                self.performer.provision(Provisioning { env, generation, name, spec: *spec, existing });
+                let conversations = self.model.state.environments.get(&env).map(|env| &env.conversations);
+                let alone = conversations.filter(|all| all.len() == 1 && spec.scope != Scope::Shared);
+                let conversation = alone.and_then(|all| all.first().cloned());
+                self.performer.provision(Provisioning { env, generation, name, spec: *spec, conversation, existing });
             }
             Effect::GatherEvidence { env, generation, sandbox } => {
                 if let Some(endpoint) = self.endpoint(&env) {

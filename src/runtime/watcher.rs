@@ -18,6 +18,11 @@ pub fn watch(backend: &Arc<dyn Backend>, inbox: Inbox) {
                 BackendEvent::Ended { sandbox, removed, why } => {
                     Event::SandboxEnded { sandbox, endpoint, removed, why }
                 }
+                BackendEvent::Paused { sandbox, paused } => Event::SandboxPaused { sandbox, endpoint, paused },
+                BackendEvent::ExecBegan { sandbox, exec, command, cwd } => {
+                    Event::ExecBegan { sandbox, endpoint, exec, command, cwd }
+                }
+                BackendEvent::ExecEnded { exec, exit_code, cwd } => Event::ExecEnded { exec, exit_code, cwd },
                 BackendEvent::Down(detail) => Event::EndpointDown { endpoint, detail },
                 BackendEvent::Up => Event::EndpointUp(endpoint),
             };

@@ -49,6 +49,7 @@ pub trait Subject: Send + Sync {
             spec: EnvSpec::local(),
             home: folder.join("home"),
             workspace: folder.join("workspace"),
+            conversation: None,
         }
     }
 }
@@ -318,6 +319,7 @@ mod docker {
                 },
                 home: folder.join("home"),
                 workspace: folder.join("workspace"),
+                conversation: None,
             }
         }
     }

@@ -49,6 +49,7 @@ impl World {
             },
             home: env.join("home"),
             workspace: env.join("workspace"),
+            conversation: None,
         }
     }
 

@@ -230,6 +230,8 @@ pub fn found(id: &str, state: SandboxState, spec: EnvSpec) -> FoundSandbox {
         generation: Generation(1),
         state,
         persistence: spec.persistence,
+        origin: Origin::Managed,
+        watched: None,
         spec: Some(Box::new(spec)),
     }
 }

@@ -445,6 +445,8 @@ impl World {
                 state: if sandbox.running { SandboxState::Running } else { SandboxState::Stopped },
                 spec: Some(Box::new(sandbox.spec.clone())),
                 persistence: sandbox.spec.persistence,
+                origin: Origin::Managed,
+                watched: None,
             })
             .collect();
         self.frozen.remove(&endpoint);
@@ -560,6 +562,8 @@ fn foreign() -> Vec<FoundSandbox> {
             state: SandboxState::Running,
             spec: None,
             persistence: Persistence::Unknown,
+            origin: Origin::Managed,
+            watched: None,
         })
         .to_vec()
 }

@@ -132,6 +132,7 @@ impl Host {
             spec: EnvSpec::local(),
             home: folder.join("home"),
             workspace: folder.join("workspace"),
+            conversation: None,
         }
     }
 

@@ -55,6 +55,7 @@ async fn the_end_of_a_command_comes_behind_its_last_output() {
         spec: EnvSpec::local(),
         home: "/nowhere".into(),
         workspace: "/nowhere".into(),
+        conversation: None,
     };
     let sandbox = backend.provision(wanted, Box::new(|_| {})).await.expect("made").found.sandbox;
     backend.script(&["dump"], ExecScript { stdout: vec![b'.'; 3 << 20], exit: Some(0), ..ExecScript::default() });

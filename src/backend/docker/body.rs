@@ -124,6 +124,7 @@ mod tests {
             spec: EnvSpec { memory_bytes: Some(1 << 20), cpu_millis: Some(1500), ..EnvSpec::local() },
             home: "/data/home".into(),
             workspace: "/data/workspace".into(),
+            conversation: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a container says about itself: the labels that make it ours, and what is read back from them.
 
 use super::super::ProvisionSpec;
-use crate::domain::{EnvId, EnvSpec, FoundSandbox, Generation, Persistence, SandboxId, SandboxState};
+use crate::domain::{EnvId, EnvSpec, FoundSandbox, Generation, Origin, Persistence, SandboxId, SandboxState};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -11,6 +11,7 @@ use std::path::Path;
 /// Label of the profile that made a container.
 pub const PROFILE: &str = "hermes-tui.profile";
 const ENVIRONMENT: &str = "hermes-tui.environment";
+const CONVERSATION: &str = "hermes-tui.conversation";
 const NAME: &str = "hermes-tui.name";
 const GENERATION: &str = "hermes-tui.generation";
 const PERSISTENCE: &str = "hermes-tui.persistence";
@@ -47,19 +48,18 @@ fn from_word<T: DeserializeOwned>(word: &str) -> Option<T> {
 pub fn write(profile: &str, wanted: &ProvisionSpec) -> HashMap<String, String> {
     let mut spec = wanted.spec.clone();
     spec.env.values_mut().for_each(String::clear);
-    HashMap::from(
-        [
-            (PROFILE, profile.to_owned()),
-            (ENVIRONMENT, wanted.env.to_string()),
-            (NAME, wanted.name.clone()),
-            (GENERATION, wanted.generation.0.to_string()),
-            (PERSISTENCE, word(&spec.persistence)),
-            (SCOPE, word(&spec.scope)),
-            (RETENTION, word(&spec.retention)),
-            (SPEC, serde_json::to_string(&spec).unwrap_or_default()),
-        ]
-        .map(|(label, value)| (label.to_owned(), value)),
-    )
+    let conversation = wanted.conversation.as_ref().map(|id| (CONVERSATION, id.to_string()));
+    let always = [
+        (PROFILE, profile.to_owned()),
+        (ENVIRONMENT, wanted.env.to_string()),
+        (NAME, wanted.name.clone()),
+        (GENERATION, wanted.generation.0.to_string()),
+        (PERSISTENCE, word(&spec.persistence)),
+        (SCOPE, word(&spec.scope)),
+        (RETENTION, word(&spec.retention)),
+        (SPEC, serde_json::to_string(&spec).unwrap_or_default()),
+    ];
+    always.into_iter().chain(conversation).map(|(label, value)| (label.to_owned(), value)).collect()
 }
 
 /// What the labels say. `None` if they are not of this profile.
@@ -82,6 +82,8 @@ pub fn read(
         state,
         spec: spec.map(Box::new),
         persistence: get(PERSISTENCE).and_then(from_word).unwrap_or(Persistence::Unknown),
+        origin: Origin::Managed,
+        watched: None,
     })
 }
 
@@ -99,6 +101,7 @@ mod tests {
             spec,
             home: "/h".into(),
             workspace: "/w".into(),
+            conversation: None,
         }
     }
 

@@ -1,7 +1,7 @@
 //! What the disk remembers of a sandbox: one small file beside the environment's folders.
 
 use super::protocol::Ready;
-use crate::domain::{EnvId, EnvSpec, FoundSandbox, Generation, SandboxId, SandboxState};
+use crate::domain::{EnvId, EnvSpec, FoundSandbox, Generation, Origin, SandboxId, SandboxState};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io::{self, Write};
@@ -59,6 +59,8 @@ impl Record {
             state: if runs { SandboxState::Running } else { SandboxState::Stopped },
             spec: Some(Box::new(self.spec.clone())),
             persistence: self.spec.persistence,
+            origin: Origin::Managed,
+            watched: None,
         }
     }
 }
@@ -174,6 +176,7 @@ mod tests {
             spec: EnvSpec::local(),
             home: "/h".into(),
             workspace: "/w".into(),
+            conversation: None,
         };
         Record::new(SandboxId::new("s"), &wanted)
     }

@@ -1,0 +1,84 @@
+//! What is known of a sandbox that somebody else made, and what the user consents to.
+
+use super::moment::{Moment, Span};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// What is known of a sandbox that somebody else made.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Watched {
+    /// Profile of the hermes-agent that made it, as its label says.
+    pub profile: Option<String>,
+    /// The task key that it serves, as its label says.
+    pub task: Option<String>,
+    /// Home of that hermes-agent, where the mounts tell it.
+    pub home: Option<String>,
+    /// What its maker will do with it, one clause, for example "leaves running".
+    pub maker: String,
+    /// Why nobody will miss it.
+    pub leak: Option<Leak>,
+    /// When it was made.
+    pub made: Moment,
+}
+
+/// Why a sandbox that a hermes-agent made is of no use to anybody.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Leak {
+    /// Kind.
+    pub kind: LeakKind,
+    /// What shows it, one sentence.
+    pub evidence: String,
+}
+
+/// Kinds of leaked sandboxes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LeakKind {
+    /// Made to look at the image once.
+    Probe,
+    /// Made and never started.
+    NeverStarted,
+    /// Running although the process that it was made for is gone.
+    DeadOwner,
+}
+
+/// What may be ended of what a hermes-agent made. Each value includes those before it.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum HermesReap {
+    /// Nothing.
+    #[default]
+    Off,
+    /// Leaked ones.
+    Leaked,
+    /// Ephemeral ones.
+    Ephemeral,
+    /// Persistent ones without any activity for a long time; they are stopped, not removed.
+    Stale,
+}
+
+/// What the user consents to.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Consent {
+    /// For every profile that is not named.
+    pub reap: HermesReap,
+    /// By profile.
+    pub profiles: BTreeMap<String, HermesReap>,
+    /// When a persistent one without activity is stale.
+    pub stale_after: Span,
+}
+
+impl Default for Consent {
+    fn default() -> Self {
+        Self { reap: HermesReap::Off, profiles: BTreeMap::new(), stale_after: Span::hours(7 * 24) }
+    }
+}
+
+impl Consent {
+    /// What may be ended of a profile.
+    #[must_use]
+    pub fn of(&self, profile: Option<&str>) -> HermesReap {
+        profile.and_then(|name| self.profiles.get(name)).copied().unwrap_or(self.reap)
+    }
+}
