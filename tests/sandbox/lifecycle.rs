@@ -255,6 +255,23 @@ pub async fn without_a_host_a_loud_program_goes_on_and_the_next_host_sees_its_la
     link.control.close().await.expect("closed");
 }
 
+/// bash looks for signals, then waits for a key: a hang-up in between is lost on it.
+pub async fn a_shell_that_missed_the_hang_up_is_told_again(host: &Host) {
+    let script =
+        "trap '' TERM; trap 'trap \"echo $0 > $0; exit\" HUP' HUP; echo ready; while :; do sleep 1000 & wait $!; done";
+    let sandbox = host.made("e1").await;
+    let mut closed = host.session(&sandbox, "one", &["sh", "-c", script, "closed"]).await;
+    let mut stopped = host.session(&sandbox, "two", &["sh", "-c", script, "stopped"]).await;
+    for link in [&mut closed, &mut stopped] {
+        read_until(link, "ready").await;
+    }
+    closed.control.close().await.expect("closed");
+    let workspace = host.wanted("e1", 1).workspace;
+    assert!(workspace.join("closed").exists(), "it ended by KILL");
+    host.backend.stop(sandbox).await.expect("stopped");
+    assert!(workspace.join("stopped").exists(), "it ended by KILL");
+}
+
 /// How much a terminal of this kernel takes while nobody reads it.
 fn terminal_holds() -> usize {
     use nix::fcntl::{FcntlArg, OFlag, fcntl};
