@@ -13,6 +13,7 @@ mod image;
 mod inside;
 mod labels;
 mod manage;
+mod own;
 mod record;
 mod run;
 mod session;
@@ -138,7 +139,7 @@ impl Backend for DockerBackend {
 
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>> {
         Box::pin(async move {
-            let (engine, _) = self.inner.running(&sandbox).await?;
+            let (engine, _) = self.inner.running_any(&sandbox).await?;
             match self.inner.ask(&sandbox, &[inside::SCAN]).await {
                 Ok(Some(scan)) => {
                     let in_flight = self.inner.in_flight.lock().unwrap_or_else(PoisonError::into_inner).clone();
