@@ -11,7 +11,7 @@ use bollard::query_parameters::{
 use hermes_tui::app::Msg;
 use hermes_tui::backend::Backend;
 use hermes_tui::backend::docker::DockerConfig;
-use hermes_tui::domain::{Deed, EnvId, Event, FailureKind, Generation, SandboxId};
+use hermes_tui::domain::{Deed, EnvId, Event, FailureKind, Generation, Origin, SandboxId};
 use hermes_tui::runtime::effects::{Ending, Performer};
 use hermes_tui::runtime::inbound::{self, Inbound};
 use serde_json::Value;
@@ -180,7 +180,10 @@ async fn containers_of_others_are_not_touched_whatever_they_are_called_or_labell
     let backend = engine::backend(&story.cleaner.config);
     for id in [&neighbour, &decoy] {
         let sandbox = SandboxId::new(id.as_str());
-        for refused in [backend.stop(sandbox.clone()).await, backend.remove(sandbox.clone()).await] {
+        for refused in [
+            backend.stop(sandbox.clone(), Origin::Managed).await,
+            backend.remove(sandbox.clone(), Origin::Managed).await,
+        ] {
             let error = refused.expect_err("it is not ours");
             assert_eq!(error.kind, FailureKind::Surprise);
             assert!(
@@ -213,6 +216,7 @@ async fn a_container_that_is_restarted_between_decision_and_deed_is_left_alone()
     let backends = BTreeMap::from([(backend.endpoint(), backend.clone())]);
     let performer = Performer::new(backends, world.folder.path().join("data/envs"), inbox);
     let decided = |generation: u64, deed: Deed| Ending {
+        whose: Origin::Managed,
         env: EnvId::new("e1"),
         endpoint: backend.endpoint(),
         generation: Generation(generation),

@@ -268,7 +268,7 @@ pub async fn a_shell_that_missed_the_hang_up_is_told_again(host: &Host) {
     closed.control.close().await.expect("closed");
     let workspace = host.wanted("e1", 1).workspace;
     assert!(workspace.join("closed").exists(), "it ended by KILL");
-    host.backend.stop(sandbox).await.expect("stopped");
+    host.backend.stop(sandbox, Origin::Managed).await.expect("stopped");
     assert!(workspace.join("stopped").exists(), "it ended by KILL");
 }
 
