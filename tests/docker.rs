@@ -3,12 +3,16 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "docker/endpoints.rs"]
+mod endpoints;
 #[path = "docker/engine.rs"]
 mod engine;
 #[path = "docker/images.rs"]
 mod images;
 #[path = "docker/own_engine.rs"]
 mod own_engine;
+#[path = "docker/mock.rs"]
+mod mock;
 #[path = "docker/story.rs"]
 mod story;
 #[path = "docker/terminal.rs"]

@@ -6,6 +6,7 @@ use bollard::errors::Error;
 use bollard::models::SystemInfo;
 use bollard::{API_DEFAULT_VERSION, Docker};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +35,7 @@ pub struct Engines {
     memory: PathBuf,
     kept: OnceLock<PathBuf>,
     current: Mutex<Option<Arc<Engine>>>,
+    tries: AtomicU64,
 }
 
 /// Where an engine may answer, best first: `DOCKER_HOST`, or the usual places.
@@ -62,7 +64,7 @@ pub fn usual_sockets(variable: &dyn Fn(&str) -> Option<String>) -> std::result::
 impl Engines {
     /// At these sockets, best first; `memory` is the file that names the one in use.
     pub fn new(sockets: Vec<PathBuf>, memory: PathBuf) -> Self {
-        Self { sockets, memory, kept: OnceLock::new(), current: Mutex::new(None) }
+        Self { sockets, memory, kept: OnceLock::new(), current: Mutex::default(), tries: AtomicU64::new(0) }
     }
 
     /// The engine. Connects if need be.
@@ -73,6 +75,7 @@ impl Engines {
         if let Some(engine) = self.current() {
             return Ok(engine);
         }
+        self.tries.fetch_add(1, Ordering::Relaxed);
         let mut tried = Vec::new();
         for socket in self.places() {
             match connect(&socket).await {
@@ -92,11 +95,17 @@ impl Engines {
         ))
     }
 
+    /// How often an engine was looked for.
+    pub fn tries(&self) -> u64 {
+        self.tries.load(Ordering::Relaxed)
+    }
+
     fn current(&self) -> Option<Arc<Engine>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn places(&self) -> Vec<PathBuf> {
+    /// Where it is looked for now, best first.
+    pub fn places(&self) -> Vec<PathBuf> {
         if let Some(kept) = self.kept.get() {
             return vec![kept.clone()];
         }

@@ -15,6 +15,7 @@ use bollard::query_parameters::{
     RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder, TopOptionsBuilder,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -117,6 +118,11 @@ impl Inner {
             return Err(BackendError::new(FailureKind::Unreachable, why.clone(), hint));
         }
         self.engines.get().await
+    }
+
+    /// Where an engine may appear. Nowhere, if the setting that says where is not understood.
+    pub fn places_to_watch(&self) -> Vec<PathBuf> {
+        if self.config.misconfigured.is_some() { Vec::new() } else { self.engines.places() }
     }
 
     fn lock(&self, env: &EnvId) -> Arc<tokio::sync::Mutex<()>> {
