@@ -3,7 +3,7 @@
 use super::super::{BackendError, Result};
 use crate::domain::FailureKind;
 use bollard::errors::Error;
-use bollard::models::SystemInfo;
+use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
 use bollard::{API_DEFAULT_VERSION, Docker};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +23,8 @@ pub struct Engine {
     pub socket: PathBuf,
     /// Product and version, for people.
     pub description: String,
+    /// It is Podman: its API is that of docker, but for what `docs/podman.md` lists.
+    pub podman: bool,
     /// Default limits that it cannot enforce, one sentence each.
     pub unenforced: Vec<String>,
 }
@@ -196,12 +198,15 @@ async fn connect(socket: &Path) -> std::result::Result<Engine, String> {
     let product = if podman { "podman" } else { "docker" };
     let description =
         format!("{product} {} (API {})", version.version.unwrap_or_default(), version.api_version.unwrap_or_default());
-    Ok(Engine { docker, socket: socket.to_owned(), description, unenforced: unenforced(&info) })
+    Ok(Engine { docker, socket: socket.to_owned(), description, podman, unenforced: unenforced(&info, podman) })
 }
 
-fn unenforced(info: &SystemInfo) -> Vec<String> {
+fn unenforced(info: &SystemInfo, podman: bool) -> Vec<String> {
+    // It says that it can where it ignores all of them.
+    let rootless = info.security_options.iter().flatten().any(|option| option.contains("rootless"));
+    let none = podman && rootless && info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1);
     let missing = |has: Option<bool>, what: &str| {
-        (has == Some(false)).then(|| format!("this engine cannot enforce a limit of {what}"))
+        (none || has == Some(false)).then(|| format!("this engine cannot enforce a limit of {what}"))
     };
     let all = [
         missing(info.pids_limit, "processes"),

@@ -99,7 +99,8 @@ async fn connection(inner: &Shared, to: &mpsc::Sender<BackendEvent>, line: &mut 
     let filters = HashMap::from([
         ("type".to_owned(), texts(&["container"])),
         ("label".to_owned(), vec![labels::filter(&inner.profile)]),
-        ("event".to_owned(), texts(&["start", "die", "destroy", "exec_die"])),
+        // Podman filters by names of its own.
+        ("event".to_owned(), texts(&["start", "die", "died", "destroy", "remove", "exec_die", "exec_died"])),
     ]);
     let options = EventsOptionsBuilder::default().filters(&filters).build();
     let mut events = Box::pin(engine.docker.events(Some(options)));
@@ -167,6 +168,11 @@ async fn forward(inner: &Shared, to: &mpsc::Sender<BackendEvent>, event: EventMe
             }
             return Ok(true);
         }
+        // Podman's does not say which exec it was.
+        Some("exec_died") => {
+            inner.hub.tell(News::EndedIn(id));
+            return Ok(true);
+        }
         Some("die") if inner.is_going(&id).await => ended(true, REMOVED.to_owned()),
         Some("die") => {
             let why = match attributes.get("exitCode").map(String::as_str) {
@@ -176,7 +182,7 @@ async fn forward(inner: &Shared, to: &mpsc::Sender<BackendEvent>, event: EventMe
             };
             ended(false, why)
         }
-        Some("destroy") => ended(true, REMOVED.to_owned()),
+        Some("destroy" | "remove") => ended(true, REMOVED.to_owned()),
         Some("start") => match inner.list().await {
             Ok(found) => BackendEvent::Snapshot(found),
             Err(error) if error.kind == FailureKind::Unreachable => return Err(error),
