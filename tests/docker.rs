@@ -7,9 +7,13 @@ mod common;
 mod engine;
 #[path = "docker/images.rs"]
 mod images;
+#[path = "docker/own_engine.rs"]
+mod own_engine;
 #[path = "docker/story.rs"]
 mod story;
 #[path = "docker/terminal.rs"]
 mod terminal;
+#[path = "docker/weather.rs"]
+mod weather;
 #[path = "docker/world.rs"]
 mod world;

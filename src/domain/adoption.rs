@@ -207,6 +207,7 @@ impl State {
             generation: stray.generation,
             sandbox: stray.sandbox,
             deed: Deed::Remove,
+            whose: Origin::Managed,
             ordered: false,
         });
     }

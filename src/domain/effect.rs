@@ -1,6 +1,6 @@
 //! What the core wants done. Data, not closures: the runtime performs it.
 
-use super::environment::EnvSpec;
+use super::environment::{EnvSpec, Origin};
 use super::id::{CallId, ConversationId, EnvId, Generation, ReplyTo, SandboxId, SessionId, TurnId};
 use super::request::Answer;
 use super::session::Size;
@@ -201,6 +201,9 @@ pub enum Effect {
         sandbox: SandboxId,
         /// What to do.
         deed: Deed,
+        /// Whose it is: what was decided about one of ours is no consent to end one of somebody else.
+        #[serde(default)]
+        whose: Origin,
         /// True when idleness is not its ground (a person forced it, its turn or conversation ended, the host ends):
         /// fresh activity and live processes are then no surprise.
         ordered: bool,

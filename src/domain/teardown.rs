@@ -38,6 +38,7 @@ impl State {
             generation: env.generation,
             sandbox,
             deed: end.deed,
+            whose: env.origin,
             ordered: end.force || matches!(end.cause, Cause::TurnEnded | Cause::ConversationEnded | Cause::Shutdown),
         };
         env.books.teardown = Some(Teardown { end, from, void: false, overtaken: None });

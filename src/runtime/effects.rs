@@ -4,7 +4,8 @@ use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
 use crate::backend::{AttachSpec, Backend, BackendError, ProvisionSpec, runs};
 use crate::domain::{
-    ConversationId, Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, SandboxId, SessionId, Size,
+    ConversationId, Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, Origin, SandboxId, SessionId,
+    Size,
 };
 use crate::pty::PtyLink;
 use std::collections::BTreeMap;
@@ -72,6 +73,8 @@ pub struct Ending {
     pub sandbox: SandboxId,
     /// What to do.
     pub deed: Deed,
+    /// Whose it is.
+    pub whose: Origin,
     /// Whether what lives in it is meant to end with it.
     pub ordered: bool,
 }
@@ -181,9 +184,12 @@ impl Performer {
         let sandbox = what.sandbox;
         let Some(info) = within(LOOK, "looking at the sandbox", backend.inspect(sandbox.clone())).await? else {
             // Nothing is known of it: what runs of it all the same must not outlive its entry. A missing one is success.
-            return end(&*backend, what.deed, sandbox).await;
+            return end(&*backend, what.deed, sandbox, what.whose).await;
         };
         let surprise = |text: String| BackendError::new(FailureKind::Surprise, text, "nothing was ended");
+        if info.found.origin != what.whose {
+            return Err(surprise(format!("sandbox {sandbox} was made by somebody else than was thought")));
+        }
         if info.found.sandbox != sandbox || info.found.env != what.env {
             return Err(surprise(format!("sandbox {sandbox} is now that of environment {}", info.found.env)));
         }
@@ -198,7 +204,7 @@ impl Performer {
                 }
             }
         }
-        end(&*backend, what.deed, sandbox).await
+        end(&*backend, what.deed, sandbox, what.whose).await
     }
 
     /// Deletes the files of an environment that a person removed with its data.
@@ -264,10 +270,10 @@ pub fn session_env(name: &str, session: &SessionId) -> Vec<(String, String)> {
     .to_vec()
 }
 
-async fn end(backend: &dyn Backend, deed: Deed, sandbox: SandboxId) -> Result<(), BackendError> {
+async fn end(backend: &dyn Backend, deed: Deed, sandbox: SandboxId, whose: Origin) -> Result<(), BackendError> {
     match deed {
-        Deed::Stop => within(TEARDOWN, "stopping the sandbox", backend.stop(sandbox)).await,
-        Deed::Remove => within(TEARDOWN, "removing the sandbox", backend.remove(sandbox)).await,
+        Deed::Stop => within(TEARDOWN, "stopping the sandbox", backend.stop(sandbox, whose)).await,
+        Deed::Remove => within(TEARDOWN, "removing the sandbox", backend.remove(sandbox, whose)).await,
     }
 }
 

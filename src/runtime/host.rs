@@ -357,9 +357,9 @@ impl Host {
                     self.performer.gather_evidence(env, endpoint, generation, sandbox);
                 }
             }
-            Effect::Teardown { env, generation, sandbox, deed, ordered } => {
+            Effect::Teardown { env, generation, sandbox, deed, whose, ordered } => {
                 if let Some(endpoint) = self.endpoint(&env) {
-                    self.performer.teardown(Ending { env, endpoint, generation, sandbox, deed, ordered });
+                    self.performer.teardown(Ending { env, endpoint, generation, sandbox, deed, whose, ordered });
                 }
             }
             Effect::DeleteData(env) => self.performer.delete_data(&env),

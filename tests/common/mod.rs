@@ -51,9 +51,15 @@ impl Profile {
 
     /// The same, with one more variable in the environment of everything that is run.
     pub fn with_variable(name: &str, value: &str) -> Self {
-        let mut profile = Self::new();
-        profile.more.push((name.to_owned(), value.to_owned()));
+        let mut profile = Self::with_variables(&[(name, value)]);
         profile.serve();
+        profile
+    }
+
+    /// With more variables in the environment of everything that is run, and no host yet.
+    pub fn with_variables(variables: &[(&str, &str)]) -> Self {
+        let mut profile = Self::new();
+        profile.more = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         profile
     }
 

@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use hermes_tui::backend::fake::FakeBackend;
 use hermes_tui::backend::{Backend, ProvisionSpec};
-use hermes_tui::domain::{EnvId, EnvSpec, Generation, SandboxId};
+use hermes_tui::domain::{EnvId, EnvSpec, Generation, Origin, SandboxId};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -117,7 +117,7 @@ pub use local::Local;
 
 #[cfg(target_os = "linux")]
 mod local {
-    use super::{Arc, Backend, BoxFuture, PathBuf, SandboxId, Subject, argv};
+    use super::{Arc, Backend, BoxFuture, Origin, PathBuf, SandboxId, Subject, argv};
     use hermes_tui::backend::local::{LocalBackend, LocalConfig};
     use std::fs;
     use std::time::Duration;
@@ -221,7 +221,7 @@ mod local {
             Box::pin(async {
                 let backend = self.backend();
                 for found in backend.list().await.expect("a list") {
-                    backend.remove(found.sandbox).await.expect("removed");
+                    backend.remove(found.sandbox, Origin::Managed).await.expect("removed");
                 }
                 let sockets = fs::read_dir(self.folder.path().join("run/sandboxes")).into_iter().flatten().count();
                 assert_eq!(sockets, 0, "sockets are left behind");

@@ -10,7 +10,7 @@ use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
 /// Where the environment's working files are inside.
-pub const WORKSPACE: &str = "/workspace";
+const WORKSPACE: &str = "/workspace";
 /// Most processes and threads in one container.
 const MAX_PROCESSES: i64 = 4096;
 /// Kept of all capabilities: what package managers and tools that change owners or users need, within the container.

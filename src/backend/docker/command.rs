@@ -1,7 +1,6 @@
 //! Commands without a terminal in a container: output and errors apart.
 
 use super::super::{ExecLink, ExecSpec, Result};
-use super::body::WORKSPACE;
 use super::hijack;
 use super::inside::{self, Leader, Said};
 use super::run::{Program, Shared, variables};
@@ -20,7 +19,7 @@ const OUR_FAILURE: i32 = 125;
 
 /// Runs one.
 pub async fn exec(inner: Shared, sandbox: SandboxId, spec: ExecSpec) -> Result<ExecLink> {
-    let (engine, _) = inner.running(&sandbox).await?;
+    let (engine, seen) = inner.running_any(&sandbox).await?;
     match spec.argv.first() {
         None => return Ok(not_run(127, "no command was given")),
         Some(name) if name.is_empty() => return Ok(not_run(127, "the command's name is empty")),
@@ -29,8 +28,8 @@ pub async fn exec(inner: Shared, sandbox: SandboxId, spec: ExecSpec) -> Result<E
         }
         Some(_) => {}
     }
-    let cwd = spec.cwd.unwrap_or_else(|| WORKSPACE.to_owned());
-    let mut args = vec![inside::command(), "htui".to_owned(), cwd];
+    let (usual, wanted) = (seen.working_dir().to_owned(), spec.cwd.unwrap_or_default());
+    let mut args = vec![inside::command(), "htui".to_owned(), usual, wanted];
     args.extend(spec.argv);
     let call = spec.call.as_str().to_owned();
     let env = variables(&spec.env, ("HTUI_CALL", &call));

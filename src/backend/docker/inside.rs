@@ -6,23 +6,36 @@ use std::collections::BTreeSet;
 /// Begins and ends what a script says to us before the program that was asked for takes over.
 pub const MARK: u8 = 0x1e;
 
+// A macro, so that constant scripts can begin with it.
+macro_rules! sign {
+    () => {
+        "# hermes-tui:"
+    };
+}
+/// How every command of ours begins, by which it is told from others in the engine's events.
+pub const SIGN: &str = concat!("sh -c ", sign!());
+
 /// Shells, best first.
 const SHELLS: &str = "bash zsh ash sh";
 
-/// Says its process and its start (field 22 of proc_pid_stat(5)), so that it can be ended later for sure, enters the
-/// directory `$1` and becomes the program.
+/// Enters a directory (`$2` if something is there, seen from `$1`; else `$1`, or the root where that cannot be
+/// entered), says its process and its start (field 22 of proc_pid_stat(5)), so that it can be ended later for sure, and
+/// becomes the program.
 fn begin(wait: &str, choose: &str) -> String {
     format!(
-        "htui() {{ shift 19; printf '\\036%s %s\\036' $$ \"$1\"; }}\n\
+        "{}\n\
+         htui() {{ shift 19; printf '\\036%s %s\\036' $$ \"$1\"; }}\n\
          no() {{ printf '\\036!%s\\036' \"$2\"; exit $1; }}\n\
-         cd -- \"$1\" 2>/dev/null || no 126 \"cannot enter the directory $1 there\"\n\
-         shift\n{choose}\
+         cd -- \"$1\" 2>/dev/null || cd /\n\
+         [ -z \"$2\" ] || cd -- \"$2\" 2>/dev/null || no 126 \"cannot enter the directory $2 there\"\n\
+         shift 2\n{choose}\
          read -r htui < /proc/$$/stat || no 125 'there is no /proc in the container'\n\
-         htui ${{htui##*) }}\n{wait}unset htui\nexec \"$@\"\n"
+         htui ${{htui##*) }}\n{wait}unset htui\nexec \"$@\"\n",
+        concat!(sign!(), " start a program and say who it is")
     )
 }
 
-/// For a command without a terminal. Arguments: directory, then the argument vector.
+/// For a command without a terminal. Arguments: the usual directory, the wanted one, then the argument vector.
 pub fn command() -> String {
     begin("", "")
 }
@@ -47,7 +60,10 @@ fn quote(word: &str) -> String {
 
 /// Sends the signal `$1` (0 = none) to every process of the session `$2` whose leader was started at `$3`, and names
 /// those that live. A number that belongs to another process by now is left alone.
-pub const SIGNAL: &str = r#"sig=$1 leader=$2 born=$3 left=
+pub const SIGNAL: &str = concat!(
+    sign!(),
+    r#" signal a session
+sig=$1 leader=$2 born=$3 left=
 if { read -r s < /proc/$leader/stat; } 2>/dev/null; then set -- ${s##*) }; [ "${20}" = "$born" ] || exit 0; fi
 for d in /proc/[0-9]*; do
 { read -r s < $d/stat; } 2>/dev/null || continue
@@ -58,11 +74,15 @@ left="$left ${d#/proc/}"
 [ "$sig" = 0 ] || kill -s $sig ${d#/proc/} 2>/dev/null
 done
 printf '%s' "$left"
-"#;
+"#
+);
 
 /// Says what lives: a line with the time of boot, then for each process its number, parent, group, session, state,
 /// the foreground group of its terminal, start, ours (`s` session, `c` with the call, `-`), name, and command line.
-pub const SCAN: &str = r#"me=$$ nl='
+pub const SCAN: &str = concat!(
+    sign!(),
+    r#" list what lives
+me=$$ nl='
 ' tr=
 command -v tr >/dev/null 2>&1 && tr=1
 while read -r k v r; do [ "$k" = btime ] && printf 'btime %s\n' "$v" && break; done < /proc/stat
@@ -81,7 +101,8 @@ fi
 fi
 printf '%s %s %s %s %s %s %s %s %s\t%s\n' "$p" "$2" "$3" "$4" "$1" "$6" "${20}" "$own" "$c" "$line"
 done
-"#;
+"#
+);
 
 /// The first process of what was started.
 #[derive(Clone, Debug, PartialEq, Eq)]

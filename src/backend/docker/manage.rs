@@ -4,6 +4,7 @@ use super::super::{BackendError, Progress, ProvisionSpec, Result, SandboxInfo};
 use super::body::{self, MAINS};
 use super::engine::{Engine, Engines, is_missing};
 use super::hub::Hub;
+use super::own::OwnExecs;
 use super::record::{Record, Records};
 use super::{DockerConfig, image, labels};
 use crate::domain::{EnvId, FailureKind, FoundSandbox, Generation, SandboxId, SandboxState};
@@ -37,15 +38,61 @@ pub struct Inner {
     pub hub: Hub,
     /// Commands of ours that run now.
     pub in_flight: Mutex<BTreeSet<String>>,
+    /// Execs of ours, among those that the engine tells of.
+    pub own_execs: OwnExecs,
     records: Records,
     locks: Mutex<BTreeMap<EnvId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// A container as the engine describes it, whoever made it.
+pub struct Seen {
+    /// Its full id.
+    pub sandbox: SandboxId,
+    /// Whether it runs.
+    pub state: SandboxState,
+    /// Made, and not started yet.
+    pub never_started: bool,
+    /// Everything else.
+    pub raw: ContainerInspectResponse,
+}
+
+impl Seen {
+    fn new(id: &str, raw: ContainerInspectResponse) -> Self {
+        let state = raw.state.as_ref();
+        let is = match state.map(|state| (state.running == Some(true), state.paused == Some(true))) {
+            Some((_, true)) => SandboxState::Paused,
+            Some((true, false)) => SandboxState::Running,
+            _ => SandboxState::Stopped,
+        };
+        Self {
+            sandbox: SandboxId::new(raw.id.as_deref().unwrap_or(id)),
+            state: is,
+            never_started: state.is_some_and(|state| state.status == Some(ContainerStateStatusEnum::CREATED)),
+            raw,
+        }
+    }
+
+    /// What it says about itself.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.raw.config.as_ref()?.labels.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// When it was last started, as the engine writes it.
+    pub fn started_at(&self) -> &str {
+        self.raw.state.as_ref().and_then(|state| state.started_at.as_deref()).unwrap_or("")
+    }
+
+    /// Where its programs begin, if nothing else is said.
+    pub fn working_dir(&self) -> &str {
+        let wanted = self.raw.config.as_ref().and_then(|config| config.working_dir.as_deref());
+        wanted.filter(|dir| !dir.is_empty()).unwrap_or("/")
+    }
 }
 
 /// A container as the engine describes it, known to be ours.
 pub struct Ours {
     pub found: FoundSandbox,
-    never_started: bool,
-    raw: ContainerInspectResponse,
+    pub seen: Seen,
 }
 
 impl Inner {
@@ -56,6 +103,7 @@ impl Inner {
             profile: labels::profile(&config.data_dir),
             hub: Hub::default(),
             in_flight: Mutex::default(),
+            own_execs: OwnExecs::default(),
             records: Records::new(&config.data_dir),
             locks: Mutex::default(),
             config,
@@ -99,35 +147,38 @@ impl Inner {
         Ok(listed.into_iter().filter_map(|one| one.id).collect())
     }
 
-    /// Looks at one. `None` if there is no such container.
+    /// Looks at one of this profile. `None` if there is no such container.
     ///
     /// # Errors
     /// It is not of this profile, or the engine cannot be asked.
     pub async fn look(&self, engine: &Engine, id: &str) -> Result<Option<Ours>> {
-        let raw = match engine.docker.inspect_container(id, None::<InspectContainerOptions>).await {
-            Ok(raw) => raw,
-            Err(error) if is_missing(&error) => return Ok(None),
-            Err(error) => return Err(self.engines.failed("looking at the container", &error)),
-        };
-        let state = raw.state.clone().unwrap_or_default();
-        let running = state.running == Some(true);
-        let is = if running { SandboxState::Running } else { SandboxState::Stopped };
-        let own = raw.config.as_ref().and_then(|config| config.labels.clone()).unwrap_or_default();
-        let full = raw.id.as_deref().unwrap_or(id);
-        let Some(mut found) = labels::read(&self.profile, full, &own, is) else {
+        let Some(seen) = self.look_any(engine, id).await? else { return Ok(None) };
+        let labels = seen.raw.config.as_ref().and_then(|config| config.labels.clone()).unwrap_or_default();
+        let Some(mut found) = labels::read(&self.profile, seen.sandbox.as_str(), &labels, seen.state) else {
             return Err(BackendError::new(
                 FailureKind::Surprise,
                 format!("the container {id} was not made by this profile"),
                 "it was left alone",
             ));
         };
-        found.generation = if running {
-            let started = state.started_at.as_deref().unwrap_or("");
-            self.records.observe(&found.env, &found.sandbox, found.generation, started)
-        } else {
+        found.generation = if seen.state == SandboxState::Stopped {
             self.records.at_rest(&found.env, &found.sandbox, found.generation)
+        } else {
+            self.records.observe(&found.env, &found.sandbox, found.generation, seen.started_at())
         };
-        Ok(Some(Ours { found, never_started: state.status == Some(ContainerStateStatusEnum::CREATED), raw }))
+        Ok(Some(Ours { found, seen }))
+    }
+
+    /// Looks at one, whoever made it. `None` if there is no such container.
+    ///
+    /// # Errors
+    /// The engine cannot be asked.
+    pub async fn look_any(&self, engine: &Engine, id: &str) -> Result<Option<Seen>> {
+        match engine.docker.inspect_container(id, None::<InspectContainerOptions>).await {
+            Ok(raw) => Ok(Some(Seen::new(id, raw))),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(self.engines.failed("looking at the container", &error)),
+        }
     }
 
     /// Whether a container is gone, or about to be: one that is removed by force ends first.
@@ -140,17 +191,26 @@ impl Inner {
         }
     }
 
-    /// Looks at one that must run, for a session or a command.
-    pub async fn running(&self, sandbox: &SandboxId) -> Result<(Arc<Engine>, FoundSandbox)> {
+    /// Looks at one that must run, for a session, a command or a look inside: one of this profile, or one that is
+    /// merely watched. What another profile made is its own business.
+    pub async fn running_any(&self, sandbox: &SandboxId) -> Result<(Arc<Engine>, Seen)> {
         let engine = self.engine().await?;
-        match self.look(&engine, sandbox.as_str()).await? {
-            Some(ours) if ours.found.state == SandboxState::Running => Ok((engine, ours.found)),
-            Some(_) => Err(BackendError::new(
+        let Some(seen) = self.look_any(&engine, sandbox.as_str()).await? else { return Err(missing(sandbox)) };
+        if seen.label(labels::PROFILE).is_some_and(|profile| profile != self.profile) {
+            return Err(BackendError::new(
+                FailureKind::Surprise,
+                format!("the container {} was made by another profile", short(sandbox)),
+                "open it from there; it was left alone",
+            ));
+        }
+        match seen.state {
+            SandboxState::Running => Ok((engine, seen)),
+            SandboxState::Paused => Err(paused(sandbox)),
+            SandboxState::Stopped => Err(BackendError::new(
                 FailureKind::Surprise,
                 format!("the container {} does not run", short(sandbox)),
                 "start its environment first",
             )),
-            None => Err(missing(sandbox)),
         }
     }
 
@@ -161,7 +221,7 @@ impl Inner {
         let engine = self.engine().await?;
         for id in self.ids(&engine, Some(&wanted.env)).await? {
             let Some(ours) = self.look(&engine, &id).await? else { continue };
-            if ours.never_started {
+            if ours.seen.never_started {
                 // Left over from a making that was cut off.
                 self.delete(&engine, &id).await?;
                 continue;
@@ -296,6 +356,9 @@ impl Inner {
 
     async fn start_found(&self, engine: &Engine, ours: Ours, wanted: &ProvisionSpec) -> Result<SandboxInfo> {
         let (found, runs) = (&ours.found, ours.found.state == SandboxState::Running);
+        if ours.found.state == SandboxState::Paused {
+            return Err(paused(&found.sandbox));
+        }
         if runs && found.generation == wanted.generation {
             return Ok(self.info(engine, ours));
         }
@@ -323,15 +386,25 @@ impl Inner {
     pub async fn stop(&self, sandbox: &SandboxId) -> Result<()> {
         let engine = self.engine().await?;
         match self.look(&engine, sandbox.as_str()).await? {
-            Some(ours) if ours.found.state == SandboxState::Running => self.halt(&engine, sandbox).await,
-            _ => Ok(()),
+            Some(ours) => self.halt(&engine, &ours.seen).await,
+            None => Ok(()),
         }
     }
 
-    async fn halt(&self, engine: &Engine, sandbox: &SandboxId) -> Result<()> {
+    async fn halt(&self, engine: &Engine, seen: &Seen) -> Result<()> {
+        let id = seen.sandbox.as_str();
+        match seen.state {
+            SandboxState::Stopped => return Ok(()),
+            SandboxState::Running => {}
+            // What is halted cannot end by itself, and podman refuses to stop it.
+            SandboxState::Paused => match engine.docker.unpause_container(id).await {
+                Err(error) if !is_missing(&error) => return Err(self.engines.failed("resuming the container", &error)),
+                _ => {}
+            },
+        }
         let seconds = i32::try_from(self.config.stop_grace.as_secs()).unwrap_or(10);
         let options = StopContainerOptionsBuilder::default().t(seconds).build();
-        match engine.docker.stop_container(sandbox.as_str(), Some(options)).await {
+        match engine.docker.stop_container(id, Some(options)).await {
             Err(error) if !is_missing(&error) => Err(self.engines.failed("stopping the container", &error)),
             _ => Ok(()),
         }
@@ -340,9 +413,7 @@ impl Inner {
     pub async fn remove(&self, sandbox: &SandboxId) -> Result<()> {
         let engine = self.engine().await?;
         let Some(ours) = self.look(&engine, sandbox.as_str()).await? else { return Ok(()) };
-        if ours.found.state == SandboxState::Running {
-            self.halt(&engine, sandbox).await?;
-        }
+        self.halt(&engine, &ours.seen).await?;
         self.delete(&engine, sandbox.as_str()).await?;
         self.records.remove(&ours.found.env);
         if self.ids(&engine, None).await.is_ok_and(|left| left.is_empty()) {
@@ -366,8 +437,8 @@ impl Inner {
     }
 
     fn info(&self, engine: &Engine, ours: Ours) -> SandboxInfo {
-        let user = ours.raw.config.and_then(|config| config.user).unwrap_or_default();
-        let host = ours.raw.host_config.unwrap_or_default();
+        let user = ours.seen.raw.config.and_then(|config| config.user).unwrap_or_default();
+        let host = ours.seen.raw.host_config.unwrap_or_default();
         let mut limits = Vec::new();
         let mut limit = |name: &str, value: Option<String>| limits.extend(value.map(|value| (name.to_owned(), value)));
         let set = |value: Option<i64>| value.filter(|value| *value > 0);
@@ -383,7 +454,7 @@ impl Inner {
             home: body::home(&user).to_owned(),
             user: if user.is_empty() { "root".to_owned() } else { user },
             limits,
-            mounts: ours.raw.mounts.into_iter().flatten().filter_map(mount).collect(),
+            mounts: ours.seen.raw.mounts.into_iter().flatten().filter_map(mount).collect(),
         }
     }
 }
@@ -407,6 +478,15 @@ pub fn missing(sandbox: &SandboxId) -> BackendError {
         FailureKind::Surprise,
         format!("there is no container {}", short(sandbox)),
         "list the environments again; it may have been removed",
+    )
+}
+
+/// Somebody halted every process in it.
+pub fn paused(sandbox: &SandboxId) -> BackendError {
+    BackendError::new(
+        FailureKind::Surprise,
+        format!("the container {} is paused: nothing in it runs until it is resumed", short(sandbox)),
+        format!("resume it with `docker unpause {0}` or `podman unpause {0}`", short(sandbox)),
     )
 }
 

@@ -13,6 +13,7 @@ mod image;
 mod inside;
 mod labels;
 mod manage;
+mod own;
 mod record;
 mod run;
 mod session;
@@ -24,7 +25,9 @@ use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
     Result, SandboxInfo,
 };
-use crate::domain::{BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, SandboxId};
+use crate::domain::{
+    BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
+};
 use crate::pty::PtyLink;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
@@ -120,12 +123,12 @@ impl Backend for DockerBackend {
         self.to_the_end(async move { inner.start(&sandbox, spec).await })
     }
 
-    fn stop(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn stop(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
         self.to_the_end(async move { inner.stop(&sandbox).await })
     }
 
-    fn remove(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn remove(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
         self.to_the_end(async move { inner.remove(&sandbox).await })
     }
@@ -136,7 +139,7 @@ impl Backend for DockerBackend {
 
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>> {
         Box::pin(async move {
-            let (engine, _) = self.inner.running(&sandbox).await?;
+            let (engine, _) = self.inner.running_any(&sandbox).await?;
             match self.inner.ask(&sandbox, &[inside::SCAN]).await {
                 Ok(Some(scan)) => {
                     let in_flight = self.inner.in_flight.lock().unwrap_or_else(PoisonError::into_inner).clone();

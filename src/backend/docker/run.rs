@@ -63,10 +63,13 @@ impl Inner {
             detach_keys: program.tty.then(|| DETACH_KEYS.to_owned()),
             env: Some(program.env),
             cmd: Some(cmd),
+            // The one that is always there; the engine refuses a program whose directory is not.
+            working_dir: Some("/".to_owned()),
             ..ExecConfig::default()
         };
         let made = engine.docker.create_exec(sandbox.as_str(), config).await;
         let id = made.map_err(|error| self.engines.failed("running a program in the container", &error))?.id;
+        self.own_execs.insert(&id);
         let (stream, early) = hijack::start(&engine.socket, &id, program.tty).await.map_err(|error| {
             BackendError::new(
                 FailureKind::Temporary,
@@ -75,6 +78,11 @@ impl Inner {
             )
         })?;
         Ok(Exec { id, stream, early })
+    }
+
+    /// Whether an exec of the engine's events is ours: by its id, or by its command where that is known.
+    pub fn is_own_exec(&self, id: &str, command: &str) -> bool {
+        self.own_execs.contains(id, command)
     }
 
     /// Waits until the script on a terminal has said who it is. Leaves in `exec.early` what follows.
@@ -182,8 +190,8 @@ impl Inner {
         match self.exit_code(&engine, &exec.id).await {
             Some(0) => Ok(Some(String::from_utf8_lossy(&output).into_owned())),
             Some(126 | 127) => Err(self.silent(&engine, &exec.id, &[output, errors].concat()).await),
-            _ => match self.look(&engine, sandbox.as_str()).await? {
-                Some(ours) if ours.found.state == SandboxState::Running => {
+            _ => match self.look_any(&engine, sandbox.as_str()).await? {
+                Some(seen) if seen.state == SandboxState::Running => {
                     Err(not_started("a script in the container was cut off"))
                 }
                 _ => Ok(None),

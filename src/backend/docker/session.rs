@@ -1,7 +1,6 @@
 //! Sessions on a terminal in a container.
 
 use super::super::{AttachSpec, BackendError, Result};
-use super::body::WORKSPACE;
 use super::engine::Engine;
 use super::inside::{self, Leader};
 use super::run::{Program, Shared, variables};
@@ -30,13 +29,12 @@ const ECHO: &[u8] = b"\r\n";
 
 /// Opens one.
 pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Result<PtyLink> {
-    let (engine, _) = inner.running(&sandbox).await?;
+    let (engine, seen) = inner.running_any(&sandbox).await?;
     if spec.program.iter().any(|word| word.contains('\0')) {
         return Err(BackendError::new(FailureKind::Permanent, "an argument holds a zero byte", "leave it out"));
     }
     let script = inside::session(inner.config.shell.as_deref());
-    let cwd = spec.cwd.unwrap_or_else(|| WORKSPACE.to_owned());
-    let mut args = vec![script, "htui".to_owned(), cwd];
+    let mut args = vec![script, "htui".to_owned(), seen.working_dir().to_owned(), spec.cwd.unwrap_or_default()];
     args.extend(spec.program);
     let env = variables(&spec.env, ("HTUI_SESSION", spec.session.as_str()));
     let mut exec = inner.start_exec(&engine, &sandbox, Program { args, env, tty: true }).await?;

@@ -130,7 +130,7 @@ async fn forward(inner: &Shared, to: &mpsc::Sender<BackendEvent>, event: EventMe
     let ended = |removed, why: String| BackendEvent::Ended { sandbox: SandboxId::new(&id), removed, why };
     let event = match event.action.as_deref() {
         Some("exec_die") => {
-            if let Some(exec) = attributes.get("execID") {
+            if let Some(exec) = attributes.get("execID").filter(|exec| inner.is_own_exec(exec, "")) {
                 inner.hub.tell(News::Ended(exec.clone()));
             }
             return Ok(true);

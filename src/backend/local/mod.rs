@@ -35,7 +35,9 @@ use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
     Result, SandboxInfo,
 };
-use crate::domain::{BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, SandboxId};
+use crate::domain::{
+    BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
+};
 use crate::pty::PtyLink;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
@@ -215,12 +217,12 @@ impl Backend for LocalBackend {
         })
     }
 
-    fn stop(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn stop(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
         self.to_the_end(async move { inner.stop(&sandbox).await })
     }
 
-    fn remove(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn remove(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
         self.to_the_end(async move { inner.remove(&sandbox).await })
     }
