@@ -9,10 +9,10 @@ mod endpoints;
 mod engine;
 #[path = "docker/images.rs"]
 mod images;
-#[path = "docker/own_engine.rs"]
-mod own_engine;
 #[path = "docker/mock.rs"]
 mod mock;
+#[path = "docker/own_engine.rs"]
+mod own_engine;
 #[path = "docker/story.rs"]
 mod story;
 #[path = "docker/terminal.rs"]
