@@ -190,7 +190,9 @@ fn env_row(canvas: &mut Canvas<'_>, line: Rect, env: &EnvRow, now: Moment) {
         x += canvas.put(x, y, end.saturating_sub(x), "HOST", ink.alarm) + 1;
     }
     let room = end.saturating_sub(x);
-    let used = state(canvas, env, end, y, room.saturating_sub(room.min(NAME) + 1).max(room / 3));
+    let shared = (env.shared_by > 1).then(|| format!("{}{}", glyph.times, env.shared_by));
+    let tag = shared.as_ref().map_or(0, |tag| canvas.width(tag) + 1);
+    let used = state(canvas, env, end, y, room.saturating_sub(room.min(NAME) + 1 + tag).max(room / 3));
     end = end.saturating_sub(used + u16::from(used > 0));
     let mut tags: Vec<(String, Ink)> = Vec::new();
     if env.host_network {
@@ -199,9 +201,7 @@ fn env_row(canvas: &mut Canvas<'_>, line: Rect, env: &EnvRow, now: Moment) {
     if env.pinned && env.state != RowState::Word("pinned".to_owned()) {
         tags.push(("pin".to_owned(), ink.accent));
     }
-    if env.shared_by > 1 {
-        tags.push((format!("{}{}", glyph.times, env.shared_by), ink.dim));
-    }
+    tags.extend(shared.map(|shared| (shared, ink.dim)));
     // As many tags as leave the name readable, most important first.
     let name = canvas.width(&env.name).min(NAME);
     let mut room = end.saturating_sub(x + name);
