@@ -51,14 +51,15 @@ impl Image {
     pub async fn make(socket: &Path, programs: &[&str]) -> Self {
         let root = tempfile::tempdir().expect("a folder");
         let tar = pack(root.path(), programs);
-        let tag = uuid::Uuid::new_v4().simple().to_string();
-        let options = CreateImageOptionsBuilder::default().from_src("-").repo("htui-test").tag(&tag).build();
+        // Podman 4.3 does not look at a tag that is given apart.
+        let name = format!("htui-test:{}", uuid::Uuid::new_v4().simple());
+        let options = CreateImageOptionsBuilder::default().from_src("-").repo(&name).build();
         let docker = client(socket).await;
         let mut events = docker.create_image(Some(options), Some(bollard::body_full(tar.into())), None);
         while let Some(event) = events.next().await {
             event.expect("the image is imported");
         }
-        Self { name: format!("htui-test:{tag}"), socket: socket.to_owned() }
+        Self { name, socket: socket.to_owned() }
     }
 
     /// With what the contract needs.

@@ -14,6 +14,7 @@ mod inside;
 mod labels;
 mod manage;
 mod own;
+mod pace;
 mod record;
 mod run;
 mod session;

@@ -36,8 +36,7 @@ impl OwnExecs {
     /// Whether an exec is ours, by its id, or by its command where that is known (the text of an event's action will
     /// do): every script of ours begins with the same words.
     pub fn contains(&self, id: &str, command: &str) -> bool {
-        command.contains(inside::SIGN)
-            || self.0.lock().unwrap_or_else(PoisonError::into_inner).ids.contains(id)
+        command.contains(inside::SIGN) || self.0.lock().unwrap_or_else(PoisonError::into_inner).ids.contains(id)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::super::{AttachSpec, BackendError, Result};
 use super::engine::Engine;
 use super::inside::{self, Leader};
+use super::pace::pace;
 use super::run::{Program, Shared, variables};
 use crate::domain::{FailureKind, SandboxId, Size};
 use crate::pty::{PtyControl, PtyLink};
@@ -58,17 +59,20 @@ pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Resu
     let (ours, theirs) = tokio::io::duplex(BUFFER);
     let (ended, is_over) = watch::channel(None);
     let end_of_stream = Arc::new(Notify::new());
-    tokio::spawn(pump(reader, exec.early, ours, end_of_stream.clone(), is_over.clone()));
+    let output = Arc::new(Notify::new());
+    let input: Box<dyn AsyncWrite + Send + Unpin> = if engine.podman {
+        let (typed, passed_on) = tokio::io::duplex(BUFFER);
+        tokio::spawn(pace(passed_on, writer, output.clone()));
+        Box::new(typed)
+    } else {
+        Box::new(Input(Some(writer)))
+    };
+    tokio::spawn(pump(reader, exec.early, ours, (output, end_of_stream.clone()), is_over.clone()));
     let open = Arc::new(Open { inner, engine, sandbox, exec: exec.id, leader, end_of_stream, is_over });
     tokio::spawn(follow(open.clone(), ended));
     let mut over = open.is_over.clone();
     let exit = async move { over.wait_for(Option::is_some).await.ok().and_then(|code| code.flatten()) };
-    Ok(PtyLink {
-        reader: Box::new(theirs),
-        writer: Box::new(Input(Some(writer))),
-        control: Box::new(Control(open)),
-        exit: Box::pin(exit),
-    })
+    Ok(PtyLink { reader: Box::new(theirs), writer: input, control: Box::new(Control(open)), exit: Box::pin(exit) })
 }
 
 /// Sends the line that the script waits for, and takes its echo away.
@@ -115,13 +119,14 @@ async fn pump(
     mut reader: OwnedReadHalf,
     early: Vec<u8>,
     mut to: DuplexStream,
-    end_of_stream: Arc<Notify>,
+    (output, end_of_stream): (Arc<Notify>, Arc<Notify>),
     mut is_over: watch::Receiver<Option<Option<i32>>>,
 ) {
     let copy = async {
         if to.write_all(&early).await.is_ok() {
             let mut buffer = vec![0; BUFFER];
             while let Ok(n) = reader.read(&mut buffer).await {
+                output.notify_one();
                 if n == 0 || to.write_all(&buffer[..n]).await.is_err() {
                     break;
                 }
