@@ -5,32 +5,38 @@
 //! is written in pieces that the terminal takes in at once, and no more than a little goes ahead of the program's
 //! output.
 
-use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::net::unix::OwnedWriteHalf;
-use tokio::sync::Notify;
+use tokio::sync::watch;
 
 /// The terminal's own buffer (N_TTY_BUF_SIZE), and half of what the monitor reads of the output at a time.
 const PIECE: usize = 4 << 10;
-/// Bytes ahead of the output, far below the 64 KiB that the kernel holds for each direction of a terminal.
-const AHEAD: usize = 16 << 10;
+/// Bytes that are written without a look at the output, far below the 64 KiB that the kernel holds for each direction
+/// of a terminal.
+const AHEAD: usize = 8 << 10;
 /// A program that says nothing gets more after so long.
 const SILENCE: Duration = Duration::from_millis(20);
 
-/// Passes what is typed on until nobody types any more. `output` is told of each output. Ends without an end of input.
-pub async fn pace(mut from: DuplexStream, mut to: OwnedWriteHalf, output: Arc<Notify>) {
+/// Passes what is typed on until nobody types any more; `output` counts the bytes that came out. Ends without an end of
+/// input.
+pub async fn pace(mut from: DuplexStream, mut to: OwnedWriteHalf, mut output: watch::Receiver<usize>) {
     let mut piece = vec![0; PIECE];
-    let mut ahead = 0;
+    let (mut ahead, mut answered) = (0, 0);
     while let Ok(n) = from.read(&mut piece).await {
         if n == 0 || to.write_all(&piece[..n]).await.is_err() {
             break;
         }
         ahead += n;
-        if ahead >= AHEAD {
-            let _ = tokio::time::timeout(SILENCE, output.notified()).await;
-            ahead = 0;
+        if ahead < AHEAD {
+            continue;
         }
+        while output.borrow_and_update().wrapping_sub(answered) < ahead {
+            if !matches!(tokio::time::timeout(SILENCE, output.changed()).await, Ok(Ok(()))) {
+                break;
+            }
+        }
+        (ahead, answered) = (0, *output.borrow());
     }
     to.forget();
 }
@@ -44,7 +50,8 @@ mod tests {
         let (near, mut far) = tokio::net::UnixStream::pair().expect("a pair");
         let (mut typed, from) = tokio::io::duplex(4 * AHEAD);
         let (_reader, writer) = near.into_split();
-        let paced = tokio::spawn(pace(from, writer, Arc::new(Notify::new())));
+        let (_output, answers) = watch::channel(0);
+        let paced = tokio::spawn(pace(from, writer, answers));
         let began = std::time::Instant::now();
         let sent: Vec<u8> = (0..3 * AHEAD).map(|i| (i % 251) as u8).collect();
         typed.write_all(&sent).await.expect("typed");

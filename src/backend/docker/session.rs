@@ -59,10 +59,10 @@ pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Resu
     let (ours, theirs) = tokio::io::duplex(BUFFER);
     let (ended, is_over) = watch::channel(None);
     let end_of_stream = Arc::new(Notify::new());
-    let output = Arc::new(Notify::new());
+    let (output, answers) = watch::channel(0);
     let input: Box<dyn AsyncWrite + Send + Unpin> = if engine.podman {
         let (typed, passed_on) = tokio::io::duplex(BUFFER);
-        tokio::spawn(pace(passed_on, writer, output.clone()));
+        tokio::spawn(pace(passed_on, writer, answers));
         Box::new(typed)
     } else {
         Box::new(Input(Some(writer)))
@@ -119,14 +119,14 @@ async fn pump(
     mut reader: OwnedReadHalf,
     early: Vec<u8>,
     mut to: DuplexStream,
-    (output, end_of_stream): (Arc<Notify>, Arc<Notify>),
+    (output, end_of_stream): (watch::Sender<usize>, Arc<Notify>),
     mut is_over: watch::Receiver<Option<Option<i32>>>,
 ) {
     let copy = async {
         if to.write_all(&early).await.is_ok() {
             let mut buffer = vec![0; BUFFER];
             while let Ok(n) = reader.read(&mut buffer).await {
-                output.notify_one();
+                output.send_modify(|seen| *seen = seen.wrapping_add(n));
                 if n == 0 || to.write_all(&buffer[..n]).await.is_err() {
                     break;
                 }
