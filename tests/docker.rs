@@ -7,8 +7,12 @@ mod common;
 mod engine;
 #[path = "docker/images.rs"]
 mod images;
+#[path = "docker/podman.rs"]
+mod podman;
 #[path = "docker/story.rs"]
 mod story;
+#[path = "docker/strange.rs"]
+mod strange;
 #[path = "docker/terminal.rs"]
 mod terminal;
 #[path = "docker/world.rs"]

@@ -4,7 +4,7 @@ use super::super::{AttachSpec, BackendError, Result};
 use super::engine::Engine;
 use super::inside::{self, Leader};
 use super::pace::pace;
-use super::run::{Program, Shared, variables};
+use super::run::{Exec, Program, Shared, variables};
 use crate::domain::{FailureKind, SandboxId, Size};
 use crate::pty::{PtyControl, PtyLink};
 use bollard::query_parameters::ResizeExecOptionsBuilder;
@@ -38,8 +38,14 @@ pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Resu
     let mut args = vec![script, "htui".to_owned(), seen.working_dir().to_owned(), spec.cwd.unwrap_or_default()];
     args.extend(spec.program);
     let env = variables(&spec.env, ("HTUI_SESSION", spec.session.as_str()));
-    let mut exec = inner.start_exec(&engine, &sandbox, Program { args, env, tty: true }).await?;
-    let leader = inner.hear_session(&engine, &mut exec).await?;
+    let (mut exec, leader) = loop {
+        let interpreter = inner.interpreter(&sandbox);
+        let program = Program { interpreter, args: args.clone(), env: env.clone(), tty: true };
+        match begin(&inner, &engine, &sandbox, program).await {
+            Err(error) if inner.has_other(&sandbox, interpreter, &error) => {}
+            other => break other?,
+        }
+    };
     // The program is not there yet: it finds the size from its first moment on, also where the engine does not know
     // sizes at the making of an exec (before API 1.42).
     let sized = set_size(&engine, &exec.id, spec.size).await;
@@ -73,6 +79,12 @@ pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Resu
     let mut over = open.is_over.clone();
     let exit = async move { over.wait_for(Option::is_some).await.ok().and_then(|code| code.flatten()) };
     Ok(PtyLink { reader: Box::new(theirs), writer: input, control: Box::new(Control(open)), exit: Box::pin(exit) })
+}
+
+async fn begin(inner: &Shared, engine: &Engine, sandbox: &SandboxId, program: Program) -> Result<(Exec, Leader)> {
+    let mut exec = inner.start_exec(engine, sandbox, program).await?;
+    let leader = inner.hear_session(engine, &mut exec).await?;
+    Ok((exec, leader))
 }
 
 /// Sends the line that the script waits for, and takes its echo away.
