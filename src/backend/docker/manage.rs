@@ -41,6 +41,8 @@ pub struct Inner {
     pub in_flight: Mutex<BTreeSet<String>>,
     /// Execs of ours, among those that the engine tells of.
     pub own_execs: OwnExecs,
+    /// What runs our scripts in containers where it is not the usual shell.
+    pub interpreters: Mutex<BTreeMap<SandboxId, &'static str>>,
     records: Records,
     locks: Mutex<BTreeMap<EnvId, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -105,6 +107,7 @@ impl Inner {
             hub: Hub::default(),
             in_flight: Mutex::default(),
             own_execs: OwnExecs::default(),
+            interpreters: Mutex::default(),
             records: Records::new(&config.data_dir),
             locks: Mutex::default(),
             config,

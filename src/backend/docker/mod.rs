@@ -15,6 +15,7 @@ mod inside;
 mod labels;
 mod manage;
 mod own;
+mod pace;
 mod record;
 mod run;
 mod session;
