@@ -16,8 +16,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// The events that are asked for.
-pub const WANTED: [&str; 8] = ["create", "start", "die", "destroy", "pause", "unpause", "exec_start", "exec_die"];
+/// The events that are asked for. Podman filters by names of its own.
+pub const WANTED: [&str; 11] = [
+    "create", "start", "die", "died", "destroy", "remove", "pause", "unpause", "exec_start", "exec_die", "exec_died",
+];
 const REMOVED: &str = "its container was removed";
 /// What is made is started at once; if it was not by then, it is listed as it is.
 const SETTLED: Span = Span(700);
@@ -98,10 +100,14 @@ pub async fn forward(inner: &Shared, to: &To, event: EventMessage) -> Result<boo
     let attributes = actor.attributes.unwrap_or_default();
     let (Some(id), Some(action)) = (actor.id, event.action) else { return Ok(true) };
     let exec = attributes.get("execID");
-    if action == "exec_die"
-        && let Some(exec) = exec
-    {
-        inner.hub.tell(News::Ended(exec.clone()));
+    match (action.as_str(), exec) {
+        ("exec_die", Some(exec)) if inner.is_own_exec(exec, "") => {
+            inner.hub.tell(News::Ended(exec.clone()));
+            return Ok(true);
+        }
+        // Podman's does not say which exec it was.
+        ("exec_died", _) => inner.hub.tell(News::EndedIn(id.clone())),
+        _ => {}
     }
     let Some(origin) = whose(inner, &id, &attributes) else { return Ok(true) };
     let sandbox = SandboxId::new(&id);
@@ -111,7 +117,7 @@ pub async fn forward(inner: &Shared, to: &To, event: EventMessage) -> Result<boo
     }
     match action.as_str() {
         "exec_die" => {
-            let Some(exec) = exec.filter(|exec| !inner.is_own_exec(exec, "")) else { return Ok(true) };
+            let Some(exec) = exec else { return Ok(true) };
             let exit_code = attributes.get("exitCode").and_then(|code| code.parse().ok());
             let event = BackendEvent::ExecEnded { exec: CallId::new(exec), exit_code, cwd: None };
             Ok(to.send(event).await.is_ok())
@@ -127,8 +133,8 @@ pub async fn forward(inner: &Shared, to: &To, event: EventMessage) -> Result<boo
             Ok(true)
         }
         "start" => relist(inner, to).await,
-        "die" | "destroy" => {
-            let removed = action == "destroy" || inner.is_going(&id).await;
+        "die" | "destroy" | "remove" => {
+            let removed = action != "die" || inner.is_going(&id).await;
             let why = if removed { REMOVED.to_owned() } else { end(attributes.get("exitCode").map(String::as_str)) };
             if to.send(BackendEvent::Ended { sandbox, removed, why }).await.is_err() {
                 return Ok(false);

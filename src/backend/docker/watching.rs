@@ -1,6 +1,7 @@
 //! Follows the engine's events, for as long as somebody listens and again after each loss of the connection.
 
 use super::super::{BackendEvent, Result};
+use super::arrival::Arrival;
 use super::feed;
 use super::hub::News;
 use super::run::Shared;
@@ -12,9 +13,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// The first retry comes after this time; each later one after twice the time of the one before.
+/// Where time may bring an answer, the first retry comes after this time; each later one after twice the time of the
+/// one before.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
-const LAST_RETRY: Duration = Duration::from_secs(10);
+const LAST_RETRY: Duration = Duration::from_secs(60);
 /// Events that wait for whoever watches.
 const BACKLOG: usize = 256;
 
@@ -39,29 +41,57 @@ pub fn watch(inner: Shared) -> BoxStream<'static, BackendEvent> {
 }
 
 async fn follow(inner: Shared, to: mpsc::Sender<BackendEvent>) {
-    let mut wait = FIRST_RETRY;
-    let mut down = false;
+    let mut line = Line::default();
     loop {
-        let Err(error) = connection(&inner, &to, &mut down, &mut wait).await else { return };
+        let Err(error) = connection(&inner, &to, &mut line).await else { return };
         inner.hub.set_live(false);
-        if !down {
-            down = true;
+        if !line.down {
+            line.down = true;
             if to.send(BackendEvent::Down(error.message)).await.is_err() {
                 return;
             }
         }
-        tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(LAST_RETRY);
+        line.wait().await;
+        // Before the next try, so that what appears during it is not missed.
+        line.arrival = Some(Arrival::watch(inner.places_to_watch()));
+    }
+}
+
+/// How it stands with the connection.
+struct Line {
+    /// Nobody answers, and that was said.
+    down: bool,
+    /// Until the next retry.
+    pause: Duration,
+    /// Set before the last try.
+    arrival: Option<Arrival>,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self { down: false, pause: FIRST_RETRY, arrival: None }
+    }
+}
+
+impl Line {
+    /// Waits until another try may succeed: at once after the loss of a connection, else when something changed where
+    /// an engine may appear. The clock is looked at only where something is there that does not answer.
+    async fn wait(&mut self) {
+        let Some(arrival) = self.arrival.take() else { return };
+        if arrival.is_certain() {
+            arrival.changed().await;
+            self.pause = FIRST_RETRY;
+            return;
+        }
+        tokio::select! {
+            () = arrival.changed() => self.pause = FIRST_RETRY,
+            () = tokio::time::sleep(self.pause) => self.pause = (self.pause * 2).min(LAST_RETRY),
+        }
     }
 }
 
 /// Subscribes, lists, then forwards until the connection ends. `Ok` when nobody listens any more.
-async fn connection(
-    inner: &Shared,
-    to: &mpsc::Sender<BackendEvent>,
-    down: &mut bool,
-    wait: &mut Duration,
-) -> Result<()> {
+async fn connection(inner: &Shared, to: &mpsc::Sender<BackendEvent>, line: &mut Line) -> Result<()> {
     let engine = inner.engine().await?;
     let texts = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
     let filters =
@@ -83,10 +113,12 @@ async fn connection(
             found = &mut list => break found?,
         }
     };
-    *wait = FIRST_RETRY;
+    line.pause = FIRST_RETRY;
+    line.arrival = None;
     inner.hub.set_live(true);
+    // What ended meanwhile is not announced any more: the engine's memory of events ends with it.
     inner.hub.tell(News::LookAgain);
-    if std::mem::take(down) && to.send(BackendEvent::Up).await.is_err() {
+    if std::mem::take(&mut line.down) && to.send(BackendEvent::Up).await.is_err() {
         return Ok(());
     }
     let mut listened_to = feed::recount(inner, &engine, to, found).await?;
