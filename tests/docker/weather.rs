@@ -2,7 +2,7 @@
 //!
 //! Times are printed for people. What is asserted is generous: the machine of a test may be busy.
 
-use super::common::{Profile, Tmux, wait_for};
+use super::common::{PATIENCE, Profile, Tmux, wait_for};
 use super::engine::{self, Cleaner, Image};
 use super::own_engine::{Dockerd, Tap};
 use bollard::Docker;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 /// For what is on the screen within a second where nothing else runs.
 const AT_ONCE: Duration = Duration::from_secs(4);
-/// What lies between the idle deadline and the end of an outage.
+/// What the shell printed last.
 const LAST: &str = "the last line";
 
 /// A screen with a shell in a container.
@@ -75,10 +75,7 @@ impl Weather {
 
     /// The row of the environment in the sidebar.
     fn row(screen: &str) -> &str {
-        screen
-            .lines()
-            .find(|line| line.contains(" P box"))
-            .map_or("", |line| line.split_at_checked(30).map_or(line, |(row, _)| row))
+        screen.lines().find_map(|line| line.split('│').nth(1).filter(|row| row.contains(" P box"))).unwrap_or_default()
     }
 
     fn is_marked(screen: &str, mark: char, word: &str) -> bool {
@@ -119,15 +116,11 @@ async fn a_stop_a_start_and_a_restart_from_outside_are_shown_and_the_last_screen
     let (docker, id) = (&weather.docker, weather.id.as_str());
     let now = Instant::now();
     let options = StopContainerOptionsBuilder::default().t(1).build();
-    let stop = docker.stop_container(id, Some(options));
-    let shown = async {
-        engine::wait(async {
-            weather.shown("a stop", now, |screen| Weather::is_marked(screen, '○', "stopped") && screen.contains(LAST))
-        })
-    };
-    let (stopped, screen) = tokio::join!(stop, shown);
-    stopped.expect("stopped");
-    assert!(screen.contains("its container was") && screen.contains("starts it again"), "{screen}");
+    docker.stop_container(id, Some(options)).await.expect("stopped");
+    let screen = weather.shown("a stop", now, |screen| {
+        Weather::is_marked(screen, '○', "stopped") && screen.contains(LAST) && screen.contains("its container was")
+    });
+    assert!(screen.contains("starts it again"), "{screen}");
     let now = Instant::now();
     docker.start_container(id, None::<StartContainerOptions>).await.expect("started");
     let screen = weather.shown("a start", now, |screen| Weather::row(screen).contains('●'));
@@ -219,17 +212,17 @@ async fn while_an_engine_is_away_nothing_is_decided_and_nobody_hammers_at_its_do
     let now = Instant::now();
     engine::wait(async { engine.end(Signal::SIGKILL) });
     weather.shown("the engine is killed", now, |screen| screen.contains("✕ docker") && screen.contains(LAST));
-    let before = tap.calls();
     let verdict = || weather.profile.env("box")["verdict"]["kind"].as_str().map(str::to_owned);
     assert_eq!(verdict().as_deref(), Some("frozen"));
+    let before = tap.calls();
     // The deadline passes, and more.
     let patience = outage() + Duration::from_secs(5);
     wait_for("the outage to be over", patience, || {
         (now.elapsed() > outage() && jiff::Timestamp::now() > deadline).then_some(())
     });
-    assert_eq!(verdict().as_deref(), Some("frozen"));
     // Twice the time from try to try, from 0.2 s on, and never more than 10 s.
     let tries = tap.calls() - before;
+    assert_eq!(verdict().as_deref(), Some("frozen"));
     println!("tries in {:?}: {tries}", now.elapsed());
     let most = 8 + usize::try_from(outage().as_secs()).expect("short") / 10;
     assert!(tries > 0 && tries <= most, "{tries} tries, at most {most}");
@@ -238,9 +231,13 @@ async fn while_an_engine_is_away_nothing_is_decided_and_nobody_hammers_at_its_do
     weather.tmux.wait_until("the engine is back", |screen| {
         !screen.contains("✕ docker") && Weather::row(screen).contains('●') && screen.contains(LAST)
     });
-    let found = weather.profile.env("box");
-    let deadline: jiff::Timestamp = found["idle_deadline_at"].as_str().expect("a deadline").parse().expect("a time");
-    let left = deadline.duration_since(jiff::Timestamp::now()).as_secs_f64();
+    let left = wait_for("a deadline after the return", PATIENCE, || {
+        let found = weather.profile.env("box");
+        println!("DBG {found}");
+        let deadline: jiff::Timestamp = found["idle_deadline_at"].as_str()?.parse().ok()?;
+        let left = deadline.duration_since(jiff::Timestamp::now()).as_secs_f64();
+        (left > 0.0).then_some(left)
+    });
     println!("after the return the deadline is {left:.1} s away");
     assert!((50.0..61.0).contains(&left), "at least a minute from the return on: {left}");
     let state = weather.state().await;
