@@ -7,6 +7,7 @@
 mod arrival;
 mod body;
 mod command;
+mod details;
 mod engine;
 mod hijack;
 mod hub;
@@ -22,6 +23,7 @@ mod watching;
 
 pub use labels::profile as profile_label;
 
+use super::details::{Details, Stats};
 use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
     Result, SandboxInfo,
@@ -142,6 +144,14 @@ impl Backend for DockerBackend {
 
     fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>> {
         Box::pin(async move { self.inner.inspect(&sandbox).await })
+    }
+
+    fn details(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
+        Box::pin(async move { self.inner.details(&sandbox).await })
+    }
+
+    fn stats(&self, sandbox: SandboxId) -> BoxStream<'static, Stats> {
+        details::stats(self.inner.clone(), sandbox)
     }
 
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>> {
