@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "docker/details.rs"]
+mod details;
 #[path = "docker/endpoints.rs"]
 mod endpoints;
 #[path = "docker/engine.rs"]

@@ -269,24 +269,16 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
             format!("{}, scope {}, {}", text(env, "persistence"), text(env, "scope"), text(env, "retention")),
         ),
         ("sandbox", sandbox),
-        ("image", text(env, "image")),
+        ("image", image(env)),
         ("user", text(env, "user")),
         ("directory", text(env, "cwd")),
         ("disk use", env["disk_bytes"].as_u64().map(output::bytes).unwrap_or_default()),
-        ("network", text(env, "network")),
-        (
-            "mounts",
-            join(&env["mounts"], &|m| {
-                format!(
-                    "{} on {} {}",
-                    text(m, "source"),
-                    text(m, "target"),
-                    if m["read_only"] == true { "ro" } else { "rw" }
-                )
-            }),
-        ),
-        ("limits", join(&env["limits"], &|limit| format!("{} {}", text(limit, "name"), text(limit, "value")))),
+        ("network", network(env)),
+        ("mounts", join(&env["mounts"], &mount)),
+        ("limits", join(&env["limits"], &limit)),
         ("variables", join(&env["variables"], &word)),
+        ("labels", labels(&env["labels"])),
+        ("made", made(&env["details"])),
         ("idle time", format!("{idle}{}", until(env))),
         ("last activity", activity),
         ("held by", join(&env["holders"], &|h| format!("{}, for {}", holder(h), ago(&h["since"]).replace(" ago", "")))),
@@ -400,6 +392,59 @@ fn rm_other(context: &Context, out: &Printer, remove: &Remove) -> Result<Option<
         }
     });
     done.map(Some)
+}
+
+fn image(env: &Value) -> String {
+    let facts = &env["details"]["image"];
+    let id = text(facts, "id");
+    let digest = text(facts, "digest");
+    match (text(env, "image"), id.trim_start_matches("sha256:").get(..12)) {
+        (name, None) => name,
+        (name, Some(id)) if digest.is_empty() => format!("{name} ({id})"),
+        (name, Some(id)) => format!("{name} ({id}, {digest})"),
+    }
+}
+
+/// What was asked for, and what the engine calls it where that is another word.
+fn network(env: &Value) -> String {
+    let (wanted, is) = (text(env, "network"), text(&env["details"], "network"));
+    if is.is_empty() || is == wanted { wanted } else { format!("{wanted} ({is})") }
+}
+
+fn mount(mount: &Value) -> String {
+    let mode = if mount["read_only"] == true { "ro" } else { "rw" };
+    let source = match (text(mount, "source"), mount["kind"].as_str()) {
+        (_, Some("layer")) => "its own files".to_owned(),
+        (_, Some("tmpfs")) => "memory".to_owned(),
+        (source, _) => source,
+    };
+    let lost = match (mount["survives_stop"].as_bool(), mount["survives_removal"].as_bool()) {
+        (Some(false), _) => ", lost with a stop",
+        (_, Some(false)) => ", lost with a removal",
+        _ => "",
+    };
+    format!("{source} on {} {mode}{lost}", text(mount, "target"))
+}
+
+fn limit(limit: &Value) -> String {
+    let not = if limit["enforced"] == false && !text(limit, "value").contains("not enforced") {
+        " (not enforced here)"
+    } else {
+        ""
+    };
+    format!("{} {}{not}", text(limit, "name"), text(limit, "value"))
+}
+
+fn labels(labels: &Value) -> String {
+    let all = labels.as_object().into_iter().flatten();
+    let all: Vec<String> = all.map(|(name, _)| format!("{}={}", output::plain(name), text(labels, name))).collect();
+    all.join("\n")
+}
+
+fn made(details: &Value) -> String {
+    let at = |field: &str, word: &str| details[field].as_str().map(|_| format!("{word} {}", ago(&details[field])));
+    let restart = details["restart"].as_str().map(|policy| format!("restart policy {}", output::plain(policy)));
+    [at("created", "made"), at("started", "started"), restart].into_iter().flatten().collect::<Vec<_>>().join(", ")
 }
 
 fn rm(context: &Context, out: &Printer, remove: &Remove) -> Result<u8, Failure> {

@@ -145,19 +145,26 @@ impl State {
         let Some(env) = self.environments.get(id) else { return };
         let (adopting, phase) = (env.books.adopting, env.phase);
         let same = env.sandbox.as_ref() == Some(&found.sandbox);
+        // Started again while nobody could tell us: what ran in it before is over.
+        let again = same && phase == Phase::Ready && !adopting && found.generation > env.generation;
         match found.state {
             SandboxState::Stopped if phase == Phase::Ready && same && !adopting => {
                 self.halted(out, id, "stopped by somebody else");
             }
             SandboxState::Stopped => self.settle_stopped(out, id, found),
             // It runs on as before; an adoption only says so.
-            SandboxState::Running | SandboxState::Paused if phase == Phase::Ready && same => {
+            SandboxState::Running | SandboxState::Paused if phase == Phase::Ready && same && !again => {
                 if let Some(env) = self.edit(out, id).filter(|env| env.books.adopting) {
                     env.generation = env.generation.max(found.generation);
                     self.adopted(out, id, now);
                 }
             }
-            SandboxState::Running | SandboxState::Paused => self.settle_running(out, id, found),
+            SandboxState::Running | SandboxState::Paused => {
+                if again {
+                    self.sandbox_over(out, id, "started again by somebody else");
+                }
+                self.settle_running(out, id, found);
+            }
         }
         self.set_paused(out, id, found.state == SandboxState::Paused);
     }

@@ -5,10 +5,13 @@ use super::super::model::{FeedOf, Model, PaneKind, TabState};
 use super::super::msg::ClientId;
 use super::super::view_model::{Area, Banner, Level, Pane, PaneContent};
 use super::{feed, right_of, words};
-use crate::domain::{Deed, Environment, Moment, Origin, Phase, Session, SessionState};
+use crate::domain::{Deed, Environment, Moment, Origin, Phase, Session, SessionState, Span};
 
 /// Panes narrower than this are not drawn beside a sidebar that lies over them.
 const LEAST: u16 = 6;
+
+/// A session that ends this long before its sandbox ended with it.
+const WITH_ITS_SANDBOX: Span = Span::seconds(1);
 
 /// The visible panes of a client's tab.
 pub fn panes<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabState, shown: Area) -> Vec<Pane<'a>> {
@@ -193,6 +196,10 @@ fn over(
     }
     if gone {
         let lost = env.is_none_or(|e| e.phase == Phase::Lost);
+        // An engine tells the end of a program before that of the container that it ended with.
+        let ending = env.and_then(|e| e.last_ending.as_ref());
+        let ending = ending.filter(|ending| ending.at >= at && ending.at.since(at) <= WITH_ITS_SANDBOX);
+        let why = ending.map_or(why, |ending| &ending.why);
         let level = if lost { Level::Error } else { Level::Warning };
         // What others made is started again, but never made anew by us.
         let again = env.is_some_and(|e| e.origin == Origin::Managed || e.sandbox.is_some());

@@ -63,7 +63,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn new(id: &str, raw: ContainerInspectResponse) -> Self {
+    pub fn new(id: &str, raw: ContainerInspectResponse) -> Self {
         let state = raw.state.as_ref();
         let is = match state.map(|state| (state.running == Some(true), state.paused == Some(true))) {
             Some((_, true)) => SandboxState::Paused,

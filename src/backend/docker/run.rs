@@ -173,7 +173,7 @@ impl Inner {
                     Ok(News::EndedIn(container)) if container != sandbox.as_str() => continue,
                     _ => {}
                 },
-                () = look => if self.hub.is_live() { continue },
+                () = look, if !self.hub.is_live() => {}
             }
             match engine.docker.inspect_exec(exec).await {
                 Ok(found) if found.running == Some(false) => return,
