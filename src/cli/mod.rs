@@ -52,6 +52,9 @@ struct Global {
     /// Print one JSON object instead of text for people
     #[arg(long, global = true)]
     json: bool,
+    /// Container engine: an endpoint's name, or a URL (unix://, tcp://, https://, ssh://)
+    #[arg(long, global = true, value_name = "E")]
+    endpoint: Option<String>,
     /// Read this configuration instead of the profile's
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,

@@ -236,7 +236,7 @@ mod docker {
         Arc, Backend, BoxFuture, EnvId, EnvSpec, Generation, PathBuf, ProvisionSpec, SandboxId, Subject, argv,
     };
     use crate::engine::{self, Cleaner, Image, Proxy};
-    use hermes_tui::backend::docker::DockerConfig;
+    use hermes_tui::backend::docker::{DockerConfig, Place};
     use hermes_tui::domain::{BackendKind, EndpointId};
 
     /// Containers of the engine of this machine, in a profile of its own.
@@ -252,7 +252,7 @@ mod docker {
             let folder = tempfile::tempdir().expect("a folder");
             let proxy = Proxy::new(folder.path().join("engine.sock"), socket.clone());
             let mut config = DockerConfig::new(folder.path().join("data"), &|_| None);
-            config.sockets = vec![proxy.path.clone()];
+            config.spot.places = vec![Place::socket(&proxy.path)];
             config.stop_grace = engine::GRACE;
             let image = Image::usual(&socket).await;
             Some(Self { folder, proxy, cleaner: Cleaner::new(config, socket, image) })

@@ -4,14 +4,14 @@ use super::mock::Mock;
 use super::world::PATIENCE;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
-use hermes_tui::backend::docker::{DockerBackend, DockerConfig};
+use hermes_tui::backend::docker::{DockerBackend, DockerConfig, Place};
 use hermes_tui::backend::{Backend, BackendEvent};
 use std::path::PathBuf;
 use std::time::Duration;
 
 fn backend(data: &tempfile::TempDir, sockets: Vec<PathBuf>) -> DockerBackend {
     let mut config = DockerConfig::new(data.path().join("data"), &|_| None);
-    config.sockets = sockets;
+    config.spot.places = sockets.into_iter().map(Place::socket).collect();
     DockerBackend::new(config)
 }
 

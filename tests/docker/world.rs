@@ -1,7 +1,7 @@
 //! A profile with a backend over the engine, and sessions and commands in its containers.
 
 use super::engine::{self, Cleaner, Image};
-use hermes_tui::backend::docker::{DockerBackend, DockerConfig};
+use hermes_tui::backend::docker::{DockerBackend, DockerConfig, Place};
 use hermes_tui::backend::{AttachSpec, Backend, ExecSpec, ProvisionSpec};
 use hermes_tui::domain::{BackendKind, CallId, EndpointId, EnvId, EnvSpec, Generation, SandboxId, SessionId, Size};
 use hermes_tui::pty::PtyLink;
@@ -29,7 +29,7 @@ impl World {
     pub fn with(socket: std::path::PathBuf, image: Image) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut config = DockerConfig::new(folder.path().join("data"), &|_| None);
-        config.sockets = vec![socket.clone()];
+        config.spot.places = vec![Place::socket(&socket)];
         config.stop_grace = engine::GRACE;
         let backend = engine::backend(&config);
         Self { folder, cleaner: Cleaner::new(config, socket, image), backend }

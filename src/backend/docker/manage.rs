@@ -14,7 +14,6 @@ use bollard::query_parameters::{
     RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder, TopOptionsBuilder,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -51,9 +50,8 @@ pub struct Ours {
 
 impl Inner {
     pub fn new(config: DockerConfig) -> Self {
-        let memory = config.data_dir.join("container-engine");
         Self {
-            engines: Engines::new(config.sockets.clone(), memory),
+            engines: Engines::new(config.spot.clone(), config.kin.clone(), &config.data_dir),
             profile: labels::profile(&config.data_dir),
             hub: Hub::default(),
             in_flight: Mutex::default(),
@@ -65,16 +63,7 @@ impl Inner {
 
     /// The engine, or what keeps it away.
     pub async fn engine(&self) -> Result<Arc<Engine>> {
-        if let Some(why) = &self.config.misconfigured {
-            let hint = "unset it, or set it to unix:///path/of/an/engine.sock";
-            return Err(BackendError::new(FailureKind::Unreachable, why.clone(), hint));
-        }
         self.engines.get().await
-    }
-
-    /// Where an engine may appear. Nowhere, if the setting that says where is not understood.
-    pub fn places_to_watch(&self) -> Vec<PathBuf> {
-        if self.config.misconfigured.is_some() { Vec::new() } else { self.engines.places() }
     }
 
     fn lock(&self, env: &EnvId) -> Arc<tokio::sync::Mutex<()>> {
