@@ -11,6 +11,10 @@ mod engine;
 mod images;
 #[path = "docker/mock.rs"]
 mod mock;
+#[path = "docker/pulls.rs"]
+mod pulls;
+#[path = "docker/reach.rs"]
+mod reach;
 #[path = "docker/story.rs"]
 mod story;
 #[path = "docker/terminal.rs"]

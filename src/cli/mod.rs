@@ -6,6 +6,7 @@
 
 mod context;
 mod conversation;
+mod doctor;
 mod env;
 mod events;
 mod exec;
@@ -86,6 +87,8 @@ enum Verb {
     Reap(reap::Reap),
     /// Follow everything that happens, one line each
     Events,
+    /// Say what works here, what was tried and why it failed
+    Doctor,
 }
 
 /// Runs the command line of this process.
@@ -140,6 +143,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Session(verb)) => session::run(&context, verb),
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
         Some(Verb::Events) => events::run(&context),
+        Some(Verb::Doctor) => doctor::run(&context),
     }
 }
 

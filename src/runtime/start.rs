@@ -14,6 +14,7 @@ use super::terminal::{self, TerminalGuard};
 use super::watcher;
 use crate::app::{ClientId, Model, Msg};
 use crate::backend::Backend;
+use crate::backend::docker::contexts;
 use crate::backend::docker::places::{self, Named, Search};
 use crate::backend::docker::{DockerConfig, Kin};
 use crate::backend::local::LocalConfig;
@@ -100,6 +101,10 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
     Ok(Prepared { host, handle, backends, usual, inbox, options: settings.options })
 }
 
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
 /// Where engines may be. Asks none.
 #[must_use]
 pub fn engines(options: &HostOptions, settings: &Options) -> places::Found {
@@ -117,8 +122,21 @@ pub fn engines(options: &HostOptions, settings: &Options) -> places::Found {
         named: &named,
         preferred: settings.env.engine.as_deref(),
         data_dir: &options.paths.data_dir,
-        variable: &|name| std::env::var(name).ok(),
+        variable: &variable,
     })
+}
+
+/// How the embedded backend is made.
+///
+/// # Errors
+/// The program's own file cannot be found.
+pub fn local(paths: &Paths, options: &Options) -> Result<LocalConfig, HostError> {
+    let exe = std::env::current_exe().map_err(|error| {
+        HostError::failed(format!("cannot find the program's own file: {error}"), "start it by its full path")
+    })?;
+    let mut local = LocalConfig::new(exe, &paths.data_dir, &paths.runtime_dir);
+    local.shell = options.shell.first().cloned();
+    Ok(local)
 }
 
 fn backends(
@@ -126,15 +144,12 @@ fn backends(
     options: &Options,
     engines: places::Found,
 ) -> Result<BTreeMap<EndpointId, Arc<dyn Backend>>, HostError> {
-    let exe = std::env::current_exe().map_err(|error| {
-        HostError::failed(format!("cannot find the program's own file: {error}"), "start it by its full path")
-    })?;
-    let mut local = LocalConfig::new(exe, &paths.data_dir, &paths.runtime_dir);
-    local.shell = options.shell.first().cloned();
+    let local = local(paths, options)?;
     let kin = Kin::default();
     let docker = engines.spots.into_iter().map(|spot| {
         let mut docker = DockerConfig::at(&paths.data_dir, spot, kin.clone());
         docker.shell.clone_from(&local.shell);
+        docker.credentials = contexts::config_folder(&variable);
         docker
     });
     let docker = docker.collect();

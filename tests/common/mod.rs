@@ -51,8 +51,13 @@ impl Profile {
 
     /// The same, with one more variable in the environment of everything that is run.
     pub fn with_variable(name: &str, value: &str) -> Self {
+        Self::with_variables(&[(name, value)])
+    }
+
+    /// The same, with more of them.
+    pub fn with_variables(more: &[(&str, &str)]) -> Self {
         let mut profile = Self::new();
-        profile.more.push((name.to_owned(), value.to_owned()));
+        profile.more.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
         profile.serve();
         profile
     }

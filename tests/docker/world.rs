@@ -36,21 +36,7 @@ impl World {
     }
 
     pub fn wanted(&self) -> ProvisionSpec {
-        let env = self.folder.path().join("data/envs/e1");
-        ProvisionSpec {
-            env: EnvId::new("e1"),
-            name: "box".into(),
-            generation: Generation(1),
-            spec: EnvSpec {
-                backend: BackendKind::Docker,
-                endpoint: EndpointId::new("docker"),
-                image: Some(self.cleaner.image.name.clone()),
-                ..EnvSpec::local()
-            },
-            home: env.join("home"),
-            workspace: env.join("workspace"),
-            conversation: None,
-        }
+        wanted(&self.folder.path().join("data/envs/e1"), &self.cleaner.image.name)
     }
 
     pub async fn sandbox(&self) -> SandboxId {
@@ -75,6 +61,24 @@ impl World {
         let (a, b) = tokio::join!(link.stdout.read_to_string(&mut out), link.stderr.read_to_string(&mut errors));
         a.and(b).expect("text");
         (link.exit.await, out, errors)
+    }
+}
+
+/// An environment with its files in this folder.
+pub fn wanted(folder: &std::path::Path, image: &str) -> ProvisionSpec {
+    ProvisionSpec {
+        env: EnvId::new("e1"),
+        name: "box".into(),
+        generation: Generation(1),
+        spec: EnvSpec {
+            backend: BackendKind::Docker,
+            endpoint: EndpointId::new("docker"),
+            image: Some(image.to_owned()),
+            ..EnvSpec::local()
+        },
+        home: folder.join("home"),
+        workspace: folder.join("workspace"),
+        conversation: None,
     }
 }
 

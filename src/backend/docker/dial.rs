@@ -245,6 +245,10 @@ impl Writer {
         Self(Some(half))
     }
 
+    fn is_ssh(&self) -> bool {
+        matches!(self.0, Some(Half::Ssh(_)))
+    }
+
     /// Drops it without an end of input.
     pub fn forget(mut self) {
         match self.0.take() {
@@ -318,7 +322,14 @@ impl Writer {
 
 impl AsyncWrite for Writer {
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.get_mut().poll(|half| half.poll_write(cx, bytes))
+        let this = self.get_mut();
+        match this.poll(|half| half.poll_write(cx, bytes)) {
+            // An `ssh` that ended: why is heard from the reader.
+            Poll::Ready(Err(error)) if this.is_ssh() && error.kind() == io::ErrorKind::BrokenPipe => {
+                Poll::Ready(Ok(bytes.len()))
+            }
+            outcome => outcome,
+        }
     }
 
     fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {

@@ -34,8 +34,8 @@ pub struct Engine {
     pub description: String,
     /// Its own id, where it has one that lasts.
     pub id: Option<String>,
-    /// Its processor architecture, as images name it.
-    pub architecture: String,
+    /// What images must be made for, as `linux/amd64`.
+    pub platform: String,
     /// Default limits that it cannot enforce, one sentence each.
     pub unenforced: Vec<String>,
 }
@@ -306,7 +306,11 @@ pub async fn connect(place: &Place) -> std::result::Result<Engine, Failed> {
         description,
         // Podman makes up another one for each answer.
         id: info.id.clone().filter(|id| !podman && !id.is_empty()),
-        architecture: architecture(info.architecture.as_deref().unwrap_or_default()).to_owned(),
+        platform: format!(
+            "{}/{}",
+            info.os_type.as_deref().unwrap_or("linux"),
+            architecture(info.architecture.as_deref().unwrap_or_default())
+        ),
         unenforced: unenforced(&info),
     })
 }

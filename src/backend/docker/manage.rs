@@ -170,22 +170,19 @@ impl Inner {
                 "name one with --image, or set env.image in the configuration",
             ));
         };
-        let user = image::user(&self.engines, &engine, &image, &progress).await?;
-        self.prepare_folders(&wanted, &user)?;
+        let found = image::get(&self.engines, &engine, &image, self.config.credentials.as_deref(), &progress).await?;
+        let user = &found.user;
+        self.prepare_folders(&wanted, user)?;
         progress("making the container".to_owned());
         self.engines.remember(&engine);
         let mut refusals = Vec::new();
         for main in MAINS {
-            match self.make(&engine, &wanted, &image, &user, main).await? {
+            match self.make(&engine, &wanted, &image, user, main).await? {
                 Ok(info) => return Ok(info),
                 Err(why) => refusals.push(why),
             }
         }
-        Err(BackendError::new(
-            FailureKind::Permanent,
-            format!("nothing in the image {image} can keep a container running: {}", refusals.join("; ")),
-            "use an image that has sleep, sh or tail",
-        ))
+        Err(image::runs_nothing(&engine, &image, &found, &refusals.join("; ")))
     }
 
     fn prepare_folders(&self, wanted: &ProvisionSpec, user: &str) -> Result<()> {

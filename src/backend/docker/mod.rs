@@ -11,7 +11,8 @@ mod address;
 mod arrival;
 mod body;
 mod command;
-mod contexts;
+pub mod contexts;
+mod credentials;
 mod dial;
 mod engine;
 mod hijack;
@@ -33,6 +34,17 @@ pub use address::{Address, Tls, same_place};
 pub use kin::Kin;
 pub use labels::profile as profile_label;
 pub use places::{Place, Spot};
+
+/// Asks who answers at a place: what it is, for people, and the engine's own id, where it has one that lasts.
+///
+/// # Errors
+/// Nobody does: why, and what to do next.
+pub async fn examine(place: &Place) -> std::result::Result<(String, Option<String>), (String, String)> {
+    match engine::connect(place).await {
+        Ok(engine) => Ok((engine.description, engine.id)),
+        Err(failed) => Err((failed.why, failed.hint)),
+    }
+}
 
 use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
@@ -57,6 +69,8 @@ pub struct DockerConfig {
     pub spot: Spot,
     /// The other endpoints of the same host.
     pub kin: Kin,
+    /// The folder of the docker command line's configuration, for the credentials of registries.
+    pub credentials: Option<PathBuf>,
     /// Shell to use instead of the first found.
     pub shell: Option<String>,
     /// After TERM, how long a container may take before KILL.
@@ -72,12 +86,19 @@ impl DockerConfig {
             expected: true,
             usual: false,
         };
-        Self::at(data_dir, spot, Kin::default())
+        Self { credentials: contexts::config_folder(variable), ..Self::at(data_dir, spot, Kin::default()) }
     }
 
     /// With every default, at this endpoint.
     pub fn at(data_dir: impl Into<PathBuf>, spot: Spot, kin: Kin) -> Self {
-        Self { data_dir: data_dir.into(), spot, kin, shell: None, stop_grace: Duration::from_secs(10) }
+        Self {
+            data_dir: data_dir.into(),
+            spot,
+            kin,
+            credentials: None,
+            shell: None,
+            stop_grace: Duration::from_secs(10),
+        }
     }
 }
 
