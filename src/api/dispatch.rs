@@ -116,7 +116,7 @@ impl Dispatcher {
             _ => {
                 let plan = self.host.read(move |model, now| {
                     let extras = about.extras(model);
-                    plan(&model.state, now, &asked, &extras, &mut fresh_id, about.defaults())
+                    plan(&model.state, now, &asked, &extras, &mut fresh_id, &about.defaults())
                 });
                 plan.await?
             }
@@ -189,7 +189,7 @@ impl Dispatcher {
         let (about, asked) = (Arc::clone(&self.about), ApiCall::ExecStart(Box::new(params.clone())));
         let request = self
             .host
-            .read(move |model, _| super::requests::to_request(&model.state, &asked, &mut fresh_id, about.defaults()));
+            .read(move |model, _| super::requests::to_request(&model.state, &asked, &mut fresh_id, &about.defaults()));
         let (call, env, conversation) = match request.await.and_then(|inner| inner) {
             Ok(Some(Request::BeginCall { call, env, conversation, .. })) => (call, env, conversation),
             Ok(_) => return,

@@ -39,7 +39,7 @@ fn options(context: &Context, screen: bool) -> Result<HostOptions, Failure> {
             "correct that, or use another profile with HTUI_HOME=DIR",
         )
     })?;
-    Ok(HostOptions { paths, config, screen })
+    Ok(HostOptions { paths, config, endpoint: context.endpoint.clone(), screen })
 }
 
 fn ended(outcome: Result<(), HostError>) -> Result<u8, Failure> {

@@ -6,6 +6,7 @@
 
 mod context;
 mod conversation;
+mod doctor;
 mod env;
 mod events;
 mod exec;
@@ -52,6 +53,9 @@ struct Global {
     /// Print one JSON object instead of text for people
     #[arg(long, global = true)]
     json: bool,
+    /// Container engine: an endpoint's name, or a URL (unix://, tcp://, https://, ssh://)
+    #[arg(long, global = true, value_name = "E")]
+    endpoint: Option<String>,
     /// Read this configuration instead of the profile's
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -83,6 +87,8 @@ enum Verb {
     Reap(reap::Reap),
     /// Follow everything that happens, one line each
     Events,
+    /// Say what works here, what was tried and why it failed
+    Doctor,
 }
 
 /// Runs the command line of this process.
@@ -137,6 +143,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Session(verb)) => session::run(&context, verb),
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
         Some(Verb::Events) => events::run(&context),
+        Some(Verb::Doctor) => doctor::run(&context),
     }
 }
 

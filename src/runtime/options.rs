@@ -10,6 +10,8 @@ pub struct HostOptions {
     pub paths: Paths,
     /// The configuration file as read.
     pub config: LoadedConfig,
+    /// The engine for new containers: a URL, or the name of an endpoint.
+    pub endpoint: Option<String>,
     /// With a screen in this terminal (`hermes-tui`), or without (`hermes-tui serve`).
     pub screen: bool,
 }
