@@ -28,6 +28,6 @@ mod view;
 pub mod view_model;
 
 pub use model::Model;
-pub use msg::{ClientCaps, ClientId, Cmd, Msg, Stream};
+pub use msg::{ClientCaps, ClientId, Cmd, Msg, Role, Stream};
 pub use update::update;
 pub use view::view_model;

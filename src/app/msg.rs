@@ -16,6 +16,17 @@ pub struct ClientCaps {
     pub unicode: bool,
 }
 
+/// How a terminal stands to the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// The host ends with it.
+    Owner,
+    /// It comes and goes.
+    Guest,
+    /// It comes and goes, and only looks.
+    Reader,
+}
+
 /// Which of a command's streams.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stream {
@@ -38,6 +49,8 @@ pub enum Msg {
         size: Size,
         /// What it can do.
         caps: ClientCaps,
+        /// How it stands to the host.
+        role: Role,
     },
     /// A terminal went away.
     ClientDetached(ClientId),
