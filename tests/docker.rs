@@ -3,10 +3,14 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "docker/endpoints.rs"]
+mod endpoints;
 #[path = "docker/engine.rs"]
 mod engine;
 #[path = "docker/images.rs"]
 mod images;
+#[path = "docker/mock.rs"]
+mod mock;
 #[path = "docker/own_engine.rs"]
 mod own_engine;
 #[path = "docker/story.rs"]

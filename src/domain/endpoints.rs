@@ -135,9 +135,11 @@ impl State {
         if !env.change(Change::Halted, now) {
             return;
         }
-        let notice = Notice::new(NoticeKind::EnvStopped, format!("{} stopped: {why}", env.name)).env(id);
+        let name = env.name.clone();
         self.sandbox_over(out, id, why);
-        out.announce(notice);
+        let warning = self.environments.get(id).and_then(Environment::fuse_warning);
+        let warning = warning.map(|warning| format!("; {warning}")).unwrap_or_default();
+        out.announce(Notice::new(NoticeKind::EnvStopped, format!("{name} stopped: {why}{warning}")).env(id));
     }
 
     /// After a jump nothing is reaped before 60 s and a fresh look; leases get the same time.

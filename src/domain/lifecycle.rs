@@ -78,6 +78,7 @@ impl Environment {
         self.phase = phase;
         self.phase_since = now;
         self.books.looking = false;
+        self.paused = false;
         true
     }
 

@@ -265,10 +265,12 @@ impl State {
         self.finish_session(out, id, None, why);
     }
 
-    pub(super) fn forget_session(&mut self, id: &SessionId) {
-        if self.sessions.get(id).is_some_and(Session::has_ended) {
-            self.sessions.remove(id);
-        }
+    pub(super) fn forget_session(&mut self, out: &mut Outbox, id: &SessionId) {
+        let Some(session) = self.sessions.get(id).filter(|session| session.has_ended()) else { return };
+        let env = session.env.clone();
+        self.sessions.remove(id);
+        // One that is not ours and that is gone stayed listed for this pane.
+        self.edit(out, &env);
     }
 
     pub(super) fn resize_session(&mut self, id: &SessionId, size: Size) {

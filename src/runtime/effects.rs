@@ -8,7 +8,7 @@ use crate::domain::{
     Size,
 };
 use crate::pty::PtyLink;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,6 +69,8 @@ pub struct Ending {
     pub endpoint: EndpointId,
     /// The generation decided on.
     pub generation: Generation,
+    /// The generation that its backend must still tell of it if it runs.
+    pub listed: Generation,
     /// Its full id.
     pub sandbox: SandboxId,
     /// What to do.
@@ -194,7 +196,7 @@ impl Performer {
             return Err(surprise(format!("sandbox {sandbox} is now that of environment {}", info.found.env)));
         }
         if runs(info.found.state) {
-            if info.found.generation != what.generation {
+            if info.found.generation != what.listed {
                 return Err(surprise(format!("sandbox {sandbox} was started again meanwhile")));
             }
             if !what.ordered {
@@ -205,6 +207,13 @@ impl Performer {
             }
         }
         end(&*backend, what.deed, sandbox, what.whose).await
+    }
+
+    /// Tells a backend which sandboxes of others are to be shown.
+    pub fn choose(&self, endpoint: &EndpointId, chosen: BTreeSet<String>) {
+        if let Ok(backend) = self.backend(endpoint) {
+            backend.choose(chosen);
+        }
     }
 
     /// Deletes the files of an environment that a person removed with its data.

@@ -213,7 +213,12 @@ impl World {
                 | Effect::Teardown { .. }
                 | Effect::OpenSession { .. }
                 | Effect::CloseSession(_) => self.ops.push(effect.clone()),
-                Effect::RunCall { .. } | Effect::Reply { .. } | Effect::Announce(_) | Effect::DeleteData(_) => {}
+                Effect::Save(Record::Choices) => self.choices = self.state.choices.clone(),
+                Effect::RunCall { .. }
+                | Effect::Reply { .. }
+                | Effect::Announce(_)
+                | Effect::Choose { .. }
+                | Effect::DeleteData(_) => {}
             }
         }
     }

@@ -164,6 +164,7 @@ pub struct World {
     journal_conversations: BTreeMap<ConversationId, Conversation>,
     journal_calls: BTreeMap<CallId, Call>,
     sandboxes: BTreeMap<SandboxId, Simulated>,
+    choices: Choices,
     ops: Vec<Effect>,
     next_id: u64,
     // The reference model.
@@ -479,6 +480,7 @@ impl World {
             environments: self.journal.values().cloned().collect(),
             conversations: self.journal_conversations.values().cloned().collect(),
             calls: self.journal_calls.values().cloned().collect(),
+            choices: self.choices.clone(),
             saved_at: self.now,
         };
         // A replay starts with an empty state at each start of the host.

@@ -57,9 +57,9 @@ pub async fn exec(inner: Shared, sandbox: SandboxId, spec: ExecSpec) -> Result<E
         Heard::End => return Err(inner.silent(&engine, &exec.id, &early).await),
     };
     let (ended, mut is_over) = watch::channel(None);
-    let watched = inner.clone();
+    let (watched, place) = (inner.clone(), sandbox.clone());
     tokio::spawn(async move {
-        watched.ended(&engine, &exec.id, &end_of_stream).await;
+        watched.ended(&engine, &place, &exec.id, &end_of_stream).await;
         let code = watched.exit_code(&engine, &exec.id).await.unwrap_or(OUR_FAILURE);
         drop(flight);
         let _ = ended.send(Some(code));

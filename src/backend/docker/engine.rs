@@ -3,9 +3,10 @@
 use super::super::{BackendError, Result};
 use crate::domain::FailureKind;
 use bollard::errors::Error;
-use bollard::models::SystemInfo;
+use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
 use bollard::{API_DEFAULT_VERSION, Docker};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -22,6 +23,8 @@ pub struct Engine {
     pub socket: PathBuf,
     /// Product and version, for people.
     pub description: String,
+    /// It is Podman: its API is that of docker, but for what `docs/podman.md` lists.
+    pub podman: bool,
     /// Default limits that it cannot enforce, one sentence each.
     pub unenforced: Vec<String>,
 }
@@ -34,6 +37,7 @@ pub struct Engines {
     memory: PathBuf,
     kept: OnceLock<PathBuf>,
     current: Mutex<Option<Arc<Engine>>>,
+    tries: AtomicU64,
 }
 
 /// Where an engine may answer, best first: `DOCKER_HOST`, or the usual places.
@@ -62,7 +66,7 @@ pub fn usual_sockets(variable: &dyn Fn(&str) -> Option<String>) -> std::result::
 impl Engines {
     /// At these sockets, best first; `memory` is the file that names the one in use.
     pub fn new(sockets: Vec<PathBuf>, memory: PathBuf) -> Self {
-        Self { sockets, memory, kept: OnceLock::new(), current: Mutex::new(None) }
+        Self { sockets, memory, kept: OnceLock::new(), current: Mutex::default(), tries: AtomicU64::new(0) }
     }
 
     /// The engine. Connects if need be.
@@ -73,6 +77,7 @@ impl Engines {
         if let Some(engine) = self.current() {
             return Ok(engine);
         }
+        self.tries.fetch_add(1, Ordering::Relaxed);
         let mut tried = Vec::new();
         for socket in self.places() {
             match connect(&socket).await {
@@ -92,11 +97,17 @@ impl Engines {
         ))
     }
 
+    /// How often an engine was looked for.
+    pub fn tries(&self) -> u64 {
+        self.tries.load(Ordering::Relaxed)
+    }
+
     fn current(&self) -> Option<Arc<Engine>> {
         self.current.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn places(&self) -> Vec<PathBuf> {
+    /// Where it is looked for now, best first.
+    pub fn places(&self) -> Vec<PathBuf> {
         if let Some(kept) = self.kept.get() {
             return vec![kept.clone()];
         }
@@ -187,12 +198,15 @@ async fn connect(socket: &Path) -> std::result::Result<Engine, String> {
     let product = if podman { "podman" } else { "docker" };
     let description =
         format!("{product} {} (API {})", version.version.unwrap_or_default(), version.api_version.unwrap_or_default());
-    Ok(Engine { docker, socket: socket.to_owned(), description, unenforced: unenforced(&info) })
+    Ok(Engine { docker, socket: socket.to_owned(), description, podman, unenforced: unenforced(&info, podman) })
 }
 
-fn unenforced(info: &SystemInfo) -> Vec<String> {
+fn unenforced(info: &SystemInfo, podman: bool) -> Vec<String> {
+    // It says that it can where it ignores all of them.
+    let rootless = info.security_options.iter().flatten().any(|option| option.contains("rootless"));
+    let none = podman && rootless && info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1);
     let missing = |has: Option<bool>, what: &str| {
-        (has == Some(false)).then(|| format!("this engine cannot enforce a limit of {what}"))
+        (none || has == Some(false)).then(|| format!("this engine cannot enforce a limit of {what}"))
     };
     let all = [
         missing(info.pids_limit, "processes"),

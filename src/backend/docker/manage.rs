@@ -15,6 +15,7 @@ use bollard::query_parameters::{
     RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder, TopOptionsBuilder,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -117,6 +118,11 @@ impl Inner {
             return Err(BackendError::new(FailureKind::Unreachable, why.clone(), hint));
         }
         self.engines.get().await
+    }
+
+    /// Where an engine may appear. Nowhere, if the setting that says where is not understood.
+    pub fn places_to_watch(&self) -> Vec<PathBuf> {
+        if self.config.misconfigured.is_some() { Vec::new() } else { self.engines.places() }
     }
 
     fn lock(&self, env: &EnvId) -> Arc<tokio::sync::Mutex<()>> {
@@ -328,12 +334,14 @@ impl Inner {
 
     /// The processes of a container as the engine sees them, the init first.
     pub async fn processes(&self, engine: &Engine, id: &str) -> Result<Vec<Process>> {
-        let options = TopOptionsBuilder::default().ps_args("-eo pid,etimes,args").build();
+        // Podman takes the names of columns; for anything else it runs the container's own ps(1), as an exec.
+        let columns = if engine.podman { "pid,etime,args" } else { "-eo pid,etimes,args" };
+        let options = TopOptionsBuilder::default().ps_args(columns).build();
         let top = engine.docker.top_processes(id, Some(options)).await;
         let top = top.map_err(|error| self.engines.failed("looking at the container's processes", &error))?;
         let process = |row: Vec<String>| {
-            let [pid, seconds, command] = row.try_into().ok()?;
-            Some(Process { pid: pid.parse().ok()?, seconds: seconds.parse().ok()?, command })
+            let [pid, age, command] = row.try_into().ok()?;
+            Some(Process { pid: pid.parse().ok()?, seconds: seconds(&age)?, command })
         };
         Ok(top.processes.unwrap_or_default().into_iter().filter_map(process).collect())
     }
@@ -459,6 +467,23 @@ impl Inner {
     }
 }
 
+/// An age: seconds as ps(1) writes them, or hours, minutes and seconds as podman does (`1h2m3.4s`).
+fn seconds(age: &str) -> Option<u64> {
+    let (mut total, mut rest) = (0, age);
+    while let Some(end) = rest.find(|c: char| !c.is_ascii_digit() && c != '.') {
+        let unit = match &rest[end..] {
+            unit if unit.starts_with("ms") || unit.starts_with('µ') || unit.starts_with("ns") => return Some(total),
+            unit if unit.starts_with('h') => 3600,
+            unit if unit.starts_with('m') => 60,
+            unit if unit.starts_with('s') => 1,
+            _ => return None,
+        };
+        total += rest[..end].split('.').next()?.parse::<u64>().ok()? * unit;
+        rest = &rest[end + 1..];
+    }
+    if rest.is_empty() { Some(total) } else { rest.parse().ok() }
+}
+
 /// The image has no such program, or the kernel cannot run it.
 fn lacks_program(error: &Error) -> bool {
     let Error::DockerResponseServerError { message, .. } = error else { return false };
@@ -496,4 +521,16 @@ fn other_generation(found: &FoundSandbox, wanted: Generation) -> BackendError {
         format!("the container of {} is of generation {}, not {}", found.name, found.generation.0, wanted.0),
         "list the environments again; it may have been started by somebody else",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_read_as_ps_and_podman_write_them() {
+        let ages = ["42", "1h2m3.4s", "2m13.1s", "5.288152049s", "12.3ms", "890µs", "", "1d"];
+        let read = [Some(42), Some(3723), Some(133), Some(5), Some(0), Some(0), Some(0), None];
+        assert_eq!(ages.map(seconds), read);
+    }
 }

@@ -4,6 +4,7 @@
 //! ([`labels`]), and only the generation of its last start is kept beside the environment's folders ([`record`]).
 //! Terminals are streams of their own ([`hijack`]); what happens comes as events ([`watching`]).
 
+mod arrival;
 mod body;
 mod command;
 mod engine;
@@ -73,6 +74,12 @@ impl DockerBackend {
     #[must_use]
     pub fn new(config: DockerConfig) -> Self {
         Self { inner: Arc::new(Inner::new(config)) }
+    }
+
+    /// How often an engine was looked for until now.
+    #[must_use]
+    pub fn tries(&self) -> u64 {
+        self.inner.engines.tries()
     }
 
     /// Runs to its end even if whoever waits for it does not: half a start or stop helps nobody.

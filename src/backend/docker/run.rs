@@ -139,7 +139,7 @@ impl Inner {
     }
 
     /// Waits until an exec has ended: its stream did, the engine says so, or somebody knows it.
-    pub async fn ended(&self, engine: &Engine, exec: &str, end_of_stream: &Notify) {
+    pub async fn ended(&self, engine: &Engine, sandbox: &SandboxId, exec: &str, end_of_stream: &Notify) {
         let mut news = self.hub.listen();
         loop {
             let look = tokio::time::sleep(LOOK_EVERY);
@@ -148,6 +148,7 @@ impl Inner {
                 heard = news.recv() => match heard {
                     Ok(News::Ended(id)) if id == exec => return,
                     Ok(News::Ended(_)) => continue,
+                    Ok(News::EndedIn(container)) if container != sandbox.as_str() => continue,
                     _ => {}
                 },
                 () = look => if self.hub.is_live() { continue },

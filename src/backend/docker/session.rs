@@ -143,7 +143,7 @@ async fn pump(
 /// Waits for the end of a session's program, and ends what it left behind in its session.
 async fn follow(open: Arc<Open>, ended: watch::Sender<Option<Option<i32>>>) {
     let Open { inner, engine, sandbox, exec, leader, end_of_stream, .. } = &*open;
-    inner.ended(engine, exec, end_of_stream).await;
+    inner.ended(engine, sandbox, exec, end_of_stream).await;
     let code = inner.exit_code(engine, exec).await;
     if let Err(error) = inner.end(sandbox, leader, "HUP").await {
         tracing::warn!("what session {exec} left behind may live on: {error}");

@@ -1,6 +1,7 @@
 //! What happens to the containers of this profile, from the engine's events.
 
 use super::super::{BackendEvent, Result};
+use super::arrival::Arrival;
 use super::hub::News;
 use super::labels;
 use super::run::Shared;
@@ -13,9 +14,10 @@ use std::collections::HashMap;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// The first retry comes after this time; each later one after twice the time of the one before.
+/// Where time may bring an answer, the first retry comes after this time; each later one after twice the time of the
+/// one before.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
-const LAST_RETRY: Duration = Duration::from_secs(10);
+const LAST_RETRY: Duration = Duration::from_secs(60);
 const REMOVED: &str = "its container was removed";
 /// Events that wait for whoever watches.
 const BACKLOG: usize = 256;
@@ -41,35 +43,64 @@ pub fn watch(inner: Shared) -> BoxStream<'static, BackendEvent> {
 }
 
 async fn follow(inner: Shared, to: mpsc::Sender<BackendEvent>) {
-    let mut wait = FIRST_RETRY;
-    let mut down = false;
+    let mut line = Line::default();
     loop {
-        let Err(error) = connection(&inner, &to, &mut down, &mut wait).await else { return };
+        let Err(error) = connection(&inner, &to, &mut line).await else { return };
         inner.hub.set_live(false);
-        if !down {
-            down = true;
+        if !line.down {
+            line.down = true;
             if to.send(BackendEvent::Down(error.message)).await.is_err() {
                 return;
             }
         }
-        tokio::time::sleep(wait).await;
-        wait = (wait * 2).min(LAST_RETRY);
+        line.wait().await;
+        // Before the next try, so that what appears during it is not missed.
+        line.arrival = Some(Arrival::watch(inner.places_to_watch()));
+    }
+}
+
+/// How it stands with the connection.
+struct Line {
+    /// Nobody answers, and that was said.
+    down: bool,
+    /// Until the next retry.
+    pause: Duration,
+    /// Set before the last try.
+    arrival: Option<Arrival>,
+}
+
+impl Default for Line {
+    fn default() -> Self {
+        Self { down: false, pause: FIRST_RETRY, arrival: None }
+    }
+}
+
+impl Line {
+    /// Waits until another try may succeed: at once after the loss of a connection, else when something changed where
+    /// an engine may appear. The clock is looked at only where something is there that does not answer.
+    async fn wait(&mut self) {
+        let Some(arrival) = self.arrival.take() else { return };
+        if arrival.is_certain() {
+            arrival.changed().await;
+            self.pause = FIRST_RETRY;
+            return;
+        }
+        tokio::select! {
+            () = arrival.changed() => self.pause = FIRST_RETRY,
+            () = tokio::time::sleep(self.pause) => self.pause = (self.pause * 2).min(LAST_RETRY),
+        }
     }
 }
 
 /// Subscribes, lists, then forwards until the connection ends. `Ok` when nobody listens any more.
-async fn connection(
-    inner: &Shared,
-    to: &mpsc::Sender<BackendEvent>,
-    down: &mut bool,
-    wait: &mut Duration,
-) -> Result<()> {
+async fn connection(inner: &Shared, to: &mpsc::Sender<BackendEvent>, line: &mut Line) -> Result<()> {
     let engine = inner.engine().await?;
     let texts = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
     let filters = HashMap::from([
         ("type".to_owned(), texts(&["container"])),
         ("label".to_owned(), vec![labels::filter(&inner.profile)]),
-        ("event".to_owned(), texts(&["start", "die", "destroy", "exec_die"])),
+        // Podman filters by names of its own.
+        ("event".to_owned(), texts(&["start", "die", "died", "destroy", "remove", "exec_die", "exec_died"])),
     ]);
     let options = EventsOptionsBuilder::default().filters(&filters).build();
     let mut events = Box::pin(engine.docker.events(Some(options)));
@@ -88,10 +119,12 @@ async fn connection(
             found = &mut list => break found?,
         }
     };
-    *wait = FIRST_RETRY;
+    line.pause = FIRST_RETRY;
+    line.arrival = None;
     inner.hub.set_live(true);
+    // What ended meanwhile is not announced any more: the engine's memory of events ends with it.
     inner.hub.tell(News::LookAgain);
-    if std::mem::take(down) && to.send(BackendEvent::Up).await.is_err() {
+    if std::mem::take(&mut line.down) && to.send(BackendEvent::Up).await.is_err() {
         return Ok(());
     }
     if to.send(BackendEvent::Snapshot(found)).await.is_err() {
@@ -135,6 +168,11 @@ async fn forward(inner: &Shared, to: &mpsc::Sender<BackendEvent>, event: EventMe
             }
             return Ok(true);
         }
+        // Podman's does not say which exec it was.
+        Some("exec_died") => {
+            inner.hub.tell(News::EndedIn(id));
+            return Ok(true);
+        }
         Some("die") if inner.is_going(&id).await => ended(true, REMOVED.to_owned()),
         Some("die") => {
             let why = match attributes.get("exitCode").map(String::as_str) {
@@ -144,7 +182,7 @@ async fn forward(inner: &Shared, to: &mpsc::Sender<BackendEvent>, event: EventMe
             };
             ended(false, why)
         }
-        Some("destroy") => ended(true, REMOVED.to_owned()),
+        Some("destroy" | "remove") => ended(true, REMOVED.to_owned()),
         Some("start") => match inner.list().await {
             Ok(found) => BackendEvent::Snapshot(found),
             Err(error) if error.kind == FailureKind::Unreachable => return Err(error),
