@@ -145,6 +145,7 @@ async fn a_host_with_nothing_left_ends_by_itself_and_not_before() {
 async fn a_host_stays_for_a_connection_a_client_or_because_it_was_started_to_stay() {
     let mut world = for_a_need().world().await;
     world.handle.connected(true).await;
+    world.settle().await;
     world.pass(Span::seconds(100)).await;
     assert!(!world.host.is_finished(), "somebody is connected");
     world.handle.connected(false).await;
