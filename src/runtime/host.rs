@@ -259,9 +259,8 @@ impl Host {
             }
             Inbound::Subscribe(subscriber) => self.log.subscribe(subscriber),
             Inbound::Opened(opened) => {
-                let opened = *opened;
                 let session = opened.session.clone();
-                self.sessions.add(session.clone(), opened.generation, opened.size, opened.link, &self.inbox);
+                self.sessions.add(*opened, &self.inbox);
                 let awaited = self.model.state.sessions.get(&session);
                 if awaited.is_none_or(|s| matches!(s.state, SessionState::Ended { .. })) {
                     // It was closed, or its sandbox ended, while it was being opened.
@@ -414,11 +413,11 @@ impl Host {
             }
             Effect::Choose { endpoint, chosen } => self.performer.choose(&endpoint, chosen),
             Effect::DeleteData(env) => self.performer.delete_data(&env),
-            Effect::OpenSession { session, env, generation, sandbox, program, size } => {
+            Effect::OpenSession { session, env, generation, sandbox, program, size, resume } => {
                 let Some(environment) = self.model.state.environments.get(&env) else { return };
                 let variables = session_env(&environment.name, &session);
                 let endpoint = environment.spec.endpoint.clone();
-                let spec = AttachSpec { session, program, env: variables, cwd: None, size };
+                let spec = AttachSpec { session, program, env: variables, cwd: None, size, resume };
                 self.performer.open_session(endpoint, sandbox, generation, spec);
             }
             // One that is still being opened is closed once it is open.

@@ -31,6 +31,7 @@ impl Journal {
         let event = Event::Restored {
             environments: restored.environments,
             conversations: restored.conversations,
+            sessions: restored.sessions,
             calls: restored.calls,
             choices: restored.choices,
             saved_at: restored.saved_at,

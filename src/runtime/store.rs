@@ -9,7 +9,7 @@ mod disk;
 mod output;
 mod secrets;
 
-use crate::domain::{Call, CallId, Choices, Conversation, EnvId, Environment, Moment, Record, Span, State};
+use crate::domain::{Call, CallId, Choices, Conversation, EnvId, Environment, Moment, Record, Session, Span, State};
 use crate::runtime::redact::redact;
 use disk::Disk;
 use output::OutputBuffer;
@@ -83,6 +83,8 @@ pub struct Restored {
     pub environments: Vec<Environment>,
     /// Conversations with their turns.
     pub conversations: Vec<Conversation>,
+    /// Pane sessions.
+    pub sessions: Vec<Session>,
     /// Commands.
     pub calls: Vec<Call>,
     /// What a person chose about sandboxes that are not ours.
@@ -122,6 +124,8 @@ pub enum Change {
     Conversation(Box<Conversation>),
     /// Write a command.
     Call(Box<Call>),
+    /// Write a pane session.
+    Session(Box<Session>),
     /// Write what a person chose about sandboxes that are not ours.
     Choices(Box<Choices>),
     /// Delete a row.
@@ -136,6 +140,7 @@ impl Change {
             Record::Environment(id) => state.environments.get(id).map(|e| Self::Environment(Box::new(e.clone()))),
             Record::Conversation(id) => state.conversations.get(id).map(|c| Self::Conversation(Box::new(c.clone()))),
             Record::Call(id) => state.calls.get(id).map(|c| Self::Call(Box::new(c.clone()))),
+            Record::Session(id) => state.sessions.get(id).map(|s| Self::Session(Box::new(s.clone()))),
             Record::Choices => Some(Self::Choices(Box::new(state.choices.clone()))),
         };
         found.unwrap_or_else(|| Self::Delete(record.clone()))
@@ -146,6 +151,7 @@ impl Change {
             Self::Environment(env) => Record::Environment(env.id.clone()),
             Self::Conversation(conversation) => Record::Conversation(conversation.id.clone()),
             Self::Call(call) => Record::Call(call.id.clone()),
+            Self::Session(session) => Record::Session(session.id.clone()),
             Self::Choices(_) => Record::Choices,
             Self::Delete(record) => record.clone(),
         }
