@@ -244,11 +244,15 @@ fn state(canvas: &mut Canvas<'_>, env: &EnvRow, right: u16, y: u16, max: u16) ->
                 Phase::Lost | Phase::Failed => ink.danger,
                 Phase::Provisioning => ink.busy,
                 Phase::Reaping => ink.warn,
-                _ if word == "frozen" => ink.warn,
+                _ if word == "frozen" || word == "paused" => ink.warn,
+                _ if word.starts_with("leaked") || word.contains("swept") => ink.warn,
                 Phase::Ready | Phase::Stopped | Phase::Absent => ink.dim,
             };
             // Where there is no room, what comes last says most: the sign tells that it failed, not when it is tried again.
-            let word = if canvas.width(word) > max { word.rsplit(" · ").next().unwrap_or(word) } else { word };
+            let short = || {
+                word.rsplit(" · ").next().map_or(word.as_str(), |last| last.strip_prefix("hermes: ").unwrap_or(last))
+            };
+            let word = if canvas.width(word) > max { short() } else { word };
             canvas.right(right, y, max, word, look)
         }
     }
