@@ -44,12 +44,6 @@ struct Seen {
 }
 
 impl About {
-    /// The backends.
-    #[must_use]
-    pub fn backends(&self) -> Vec<Arc<dyn Backend>> {
-        self.backends.values().cloned().collect()
-    }
-
     /// For these backends; `spec` is what a new environment is unless a call says otherwise.
     #[must_use]
     pub fn new(

@@ -64,7 +64,7 @@ pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<
                     ApiCall::ScreenAttach(params) => {
                         let (to, events) = mpsc::channel(screen::WAITING);
                         screens.insert(connection, to);
-                        let backends = this.about.backends();
+                        let backends = this.about.backends().values().cloned().collect();
                         tasks.spawn(screen::show(this.host.clone(), backends, params, events, reply));
                     }
                     call => {

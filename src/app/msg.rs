@@ -1,5 +1,6 @@
 //! What comes in to `update`, and what goes out.
 
+use super::saved::Layout;
 use crate::domain::{CallId, Effect, EnvId, Event, SessionId, Size};
 use crossterm::event::{KeyEvent, MouseEvent};
 
@@ -123,6 +124,8 @@ pub enum Msg {
     Found(Vec<(String, String, bool)>),
     /// Something to tell every client that the core does not know of (journal trouble, configuration).
     Trouble(String),
+    /// Tabs and splits of an earlier host, after the core was told what the journal remembers.
+    LayoutRestored(Layout),
     /// A time that the model asked for has come.
     Timer,
 }
@@ -155,6 +158,8 @@ pub enum Cmd {
     },
     /// Ring the client's bell.
     Bell(ClientId),
+    /// Tabs and splits are to be kept.
+    SaveLayout(Layout),
     /// The client leaves; everything runs on.
     Detach(ClientId),
 }

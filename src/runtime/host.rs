@@ -375,6 +375,7 @@ impl Host {
                     screen.bell();
                 }
             }
+            Cmd::SaveLayout(layout) => self.journal.save_layout(&layout),
             Cmd::Detach(client) => {
                 self.clients.remove(&client);
                 self.update(Msg::ClientDetached(client));

@@ -89,6 +89,8 @@ pub struct Restored {
     pub calls: Vec<Call>,
     /// What a person chose about sandboxes that are not ours.
     pub choices: Choices,
+    /// Tabs and splits, as JSON.
+    pub layout: Option<String>,
     /// When it was last written; zero if never.
     pub saved_at: Moment,
     /// Number of the last event.
@@ -167,6 +169,7 @@ struct Pending {
     /// Values of variables, to keep them out of outputs and command lines.
     values: BTreeMap<EnvId, Vec<String>>,
     events: VecDeque<(u64, Moment, Value)>,
+    layout: Option<String>,
     troubles: VecDeque<Trouble>,
     writing: bool,
     failing: bool,
@@ -179,7 +182,10 @@ impl Pending {
     }
 
     fn nothing_to_write(&self) -> bool {
-        self.changes.is_empty() && self.events.is_empty() && self.outputs.values().all(|buffer| !buffer.dirty)
+        self.changes.is_empty()
+            && self.events.is_empty()
+            && self.layout.is_none()
+            && self.outputs.values().all(|buffer| !buffer.dirty)
     }
 
     fn remember_values(&mut self, env: &Environment) {
@@ -205,6 +211,7 @@ struct Batch {
     changes: BTreeMap<Record, Change>,
     outputs: Vec<(CallId, Vec<OutputChunk>)>,
     events: VecDeque<(u64, Moment, Value)>,
+    layout: Option<String>,
 }
 
 #[derive(Debug)]
@@ -295,6 +302,12 @@ impl Store {
             _ => {}
         }
         change
+    }
+
+    /// Has tabs and splits written. Never waits.
+    pub fn write_layout(&self, layout: String) {
+        self.shared.lock().layout = Some(layout);
+        self.shared.changed.notify_all();
     }
 
     /// Has the rows that an effect named written as they are in the state now.
@@ -453,6 +466,7 @@ fn next_batch(shared: &Shared) -> (Option<Batch>, bool) {
         changes: std::mem::take(&mut pending.changes),
         outputs,
         events: std::mem::take(&mut pending.events),
+        layout: pending.layout.take(),
     };
     (Some(batch), pending.ending)
 }
@@ -486,6 +500,7 @@ fn put_back(shared: &Shared, batch: Batch, why: &str) {
             buffer.dirty = true;
         }
     }
+    pending.layout = pending.layout.take().or(batch.layout);
     for event in batch.events.into_iter().rev() {
         if pending.events.len() < EVENTS_WAITING {
             pending.events.push_front(event);

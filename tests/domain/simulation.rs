@@ -163,6 +163,7 @@ pub struct World {
     journal: BTreeMap<EnvId, Environment>,
     journal_conversations: BTreeMap<ConversationId, Conversation>,
     journal_calls: BTreeMap<CallId, Call>,
+    journal_sessions: BTreeMap<SessionId, Session>,
     sandboxes: BTreeMap<SandboxId, Simulated>,
     choices: Choices,
     ops: Vec<Effect>,
@@ -479,6 +480,7 @@ impl World {
         let event = Event::Restored {
             environments: self.journal.values().cloned().collect(),
             conversations: self.journal_conversations.values().cloned().collect(),
+            sessions: self.journal_sessions.values().cloned().collect(),
             calls: self.journal_calls.values().cloned().collect(),
             choices: self.choices.clone(),
             saved_at: self.now,

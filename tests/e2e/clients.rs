@@ -171,3 +171,50 @@ fn a_client_that_is_told_to_end_gives_its_terminal_back() {
         tmux.wait("agent@env-1");
     }
 }
+
+#[test]
+fn a_host_that_is_killed_leaves_vi_and_a_clock_to_the_next_one() {
+    let profile = Profile::new();
+    let Some(tmux) = first_shell(&profile, 100, 30) else { return };
+    tmux.line("seq -f 'line %g of many' 100 > f; vi f || echo missing");
+    let screen = tmux.wait_until("vi or a word", |s| s.contains("line 20 of many") || s.contains("missing"));
+    if screen.contains("missing") {
+        return crate::common::skip("vi is not installed");
+    }
+    tmux.keys(&["i"]);
+    tmux.type_text("typed by hand ");
+    tmux.leader("%");
+    tmux.wait_until("a second shell", |s| s.contains("agent@env-1"));
+    tmux.line("n=0; while :; do n=$((n+1)); echo tick $n; read -t 0.3 nothing; done");
+    tmux.wait("tick 3");
+    let sessions = profile.sessions();
+    wait_for("the journal to know both", crate::common::PATIENCE, || journal_knows(&profile, &sessions).then_some(()));
+    profile.host_process().signal(Signal::SIGKILL);
+    tmux.wait("lost the connection");
+
+    let again = Tmux::attach(&profile, 110, 34).expect("tmux");
+    let screen =
+        again.wait_until("both, drawn anew", |s| s.contains("typed by hand line 1 of many") && s.contains("tick "));
+    let tick = |s: &str| {
+        let numbers = s.lines().filter_map(|l| l.split_once("tick ")?.1.split_whitespace().next()?.parse::<u32>().ok());
+        numbers.max().unwrap_or(0)
+    };
+    let seen = tick(&screen);
+    assert!(seen > 3, "it went on: {screen}");
+    again.wait_until("it to go on", |s| tick(s) > seen);
+    let ids =
+        |all: &[serde_json::Value]| all.iter().map(|s| s["id"].to_string()).collect::<std::collections::BTreeSet<_>>();
+    assert_eq!(ids(&profile.sessions()), ids(&sessions), "the same sessions");
+}
+
+fn journal_knows(profile: &Profile, sessions: &[serde_json::Value]) -> bool {
+    let data = profile.path().join("data");
+    let all: Vec<Vec<u8>> = ["journal.db", "journal.db-wal"]
+        .iter()
+        .map(|file| std::fs::read(data.join(file)).unwrap_or_default())
+        .collect();
+    sessions.iter().all(|session| {
+        let id = session["id"].as_str().expect("an id").as_bytes();
+        all.iter().any(|bytes| bytes.windows(id.len()).any(|window| window == id))
+    })
+}

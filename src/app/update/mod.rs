@@ -20,6 +20,7 @@ pub(super) use overlay::{available, prompt_problem};
 use super::client::Client;
 use super::model::Model;
 use super::msg::{ClientId, Cmd, Msg, Role};
+use super::saved::Layout;
 use super::view_model::Level;
 use crate::domain::{EnvId, Moment};
 
@@ -27,6 +28,8 @@ use crate::domain::{EnvId, Moment};
 pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
     let mut cmds = Vec::new();
     let m = &mut *model;
+    // Output cannot change it, and comes too often to look.
+    let may_change_layout = !matches!(msg, Msg::Output { .. } | Msg::CallOutput { .. } | Msg::Progress { .. });
     match msg {
         Msg::Domain(event) => m.apply(now, event, &mut cmds),
         Msg::ClientAttached { client, size, caps, role } => {
@@ -75,9 +78,14 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             m.touch();
         }
         Msg::Trouble(text) => m.say(now, Level::Warning, text, None),
+        Msg::LayoutRestored(layout) => m.restore_layout(layout),
         Msg::Timer => m.timer(now, &mut cmds),
     }
     m.settle(now, &mut cmds);
+    if may_change_layout && !m.saved.is_of(m) {
+        m.saved = Layout::of(m);
+        cmds.push(Cmd::SaveLayout(m.saved.clone()));
+    }
     cmds
 }
 

@@ -38,6 +38,8 @@ const SCHEMA_3: &str = "
     CREATE TABLE layout (id TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
+/// The one row of the layout.
+const LAYOUT: &str = "layout";
 /// The one row of the choices.
 const CHOICES: &str = "choices";
 
@@ -183,9 +185,16 @@ impl Disk {
             calls: self.rows("calls", troubles)?,
             // A file that cannot be written may be of a version without them.
             choices: self.rows("choices", troubles).ok().and_then(|mut rows| rows.pop()).unwrap_or_default(),
+            layout: self.layout(),
             saved_at: Moment(saved_at),
             last_seq: last.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0),
         })
+    }
+
+    fn layout(&self) -> Option<String> {
+        let asked = self.connection.query_row("SELECT data FROM layout WHERE id = ?1", [LAYOUT], |row| row.get(0));
+        // A file that cannot be written may be of a version without it.
+        asked.optional().ok().flatten()
     }
 
     fn rows<T: DeserializeOwned>(&self, table: &str, troubles: &mut Vec<Trouble>) -> Result<Vec<T>, Unusable> {
@@ -241,6 +250,11 @@ impl Disk {
             transaction
                 .prepare_cached("INSERT OR REPLACE INTO events (seq, at, data) VALUES (?1, ?2, ?3)")?
                 .execute(params![signed(*seq), signed(at.0), line.to_string()])?;
+        }
+        if let Some(layout) = &batch.layout {
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO layout (id, data) VALUES (?1, ?2)")?
+                .execute(params![LAYOUT, layout])?;
         }
         set_meta(&transaction, "saved_at", signed(batch.now.0))?;
         set_meta(&transaction, "clean", 0)?;
