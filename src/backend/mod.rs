@@ -134,6 +134,8 @@ pub struct AttachSpec {
     pub cwd: Option<String>,
     /// Size from the first byte on.
     pub size: Size,
+    /// Only if it runs already: a host before this one opened it.
+    pub resume: bool,
 }
 
 /// A command to run without a PTY.

@@ -55,7 +55,7 @@ fn failed(error: HostError) -> Failure {
 pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let paths = context.paths()?;
     let config = context.config(&paths)?;
-    let options = HostOptions { paths, config, endpoint: context.endpoint.clone(), screen: false };
+    let options = HostOptions { paths, config, endpoint: context.endpoint.clone(), screen: false, leaves: false };
     let settings = start::settings(&options).map_err(failed)?;
     let local = start::local(&options.paths, &settings.options).map_err(failed)?;
     let engines = start::engines(&options, &settings.options);

@@ -44,6 +44,8 @@ use std::process::ExitCode;
 struct Cli {
     #[command(flatten)]
     global: Global,
+    #[command(flatten)]
+    screen: host::Screen,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -132,7 +134,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
     };
     let context = Context::new(&cli.global);
     match cli.verb {
-        None => host::screen(&context),
+        None => host::screen(&context, &cli.screen),
         Some(Verb::Serve(serve)) => host::serve(&context, &serve),
         Some(Verb::Status) => host::status(&context),
         Some(Verb::Shutdown(shutdown)) => host::shutdown(&context, &shutdown),

@@ -14,6 +14,8 @@ pub struct HostOptions {
     pub endpoint: Option<String>,
     /// With a screen in this terminal (`hermes-tui`), or without (`hermes-tui serve`).
     pub screen: bool,
+    /// Started because something needed a host: it ends by itself once there is nothing left to host.
+    pub leaves: bool,
 }
 
 /// Why a host ended otherwise than in order. The code is the process's exit code.

@@ -12,7 +12,7 @@ use super::paths::Paths;
 use super::screen::ClientScreen;
 use super::terminal::{self, TerminalGuard};
 use super::watcher;
-use crate::app::{ClientId, Model, Msg};
+use crate::app::{ClientId, Model, Msg, Role};
 use crate::backend::Backend;
 use crate::backend::docker::contexts;
 use crate::backend::docker::places::{self, Named, Search};
@@ -21,7 +21,6 @@ use crate::backend::local::LocalConfig;
 use crate::backend::registry::{self, BackendsConfig};
 use crate::config::{self, Options};
 use crate::domain::{BackendKind, EndpointId, Event};
-use crate::ui::{self, ColourDepth};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -84,7 +83,8 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
     let performer = Performer::new(backends.clone(), paths.environments(), inbox.clone());
     let (journal, remembered) = Journal::open(&paths.journal(), clock.now());
     let model = Model::new(settings.options.clone(), seed());
-    let mut host = Host::new(HostParts { model, clock, inbox: inbox.clone(), outbox, performer, journal });
+    let mut host =
+        Host::new(HostParts { model, clock, inbox: inbox.clone(), outbox, performer, journal, leaves: options.leaves });
     host.restore(vec![Msg::Domain(Event::ConsentGiven(settings.options.hermes.clone()))]);
     host.restore(remembered);
     let trouble = settings.warnings.into_iter().map(|text| {
@@ -168,14 +168,6 @@ fn unknown_endpoints(host: &Host, backends: &BTreeMap<EndpointId, Arc<dyn Backen
         .collect()
 }
 
-fn theme(theme: config::Theme) -> ui::Theme {
-    match theme {
-        config::Theme::Dark => ui::Theme::dark(),
-        config::Theme::Light => ui::Theme::light(),
-        config::Theme::Mono => ui::Theme::mono(),
-    }
-}
-
 fn seed() -> u64 {
     uuid::Uuid::new_v4().as_u64_pair().0
 }
@@ -192,16 +184,20 @@ impl Prepared {
                 "run it in a terminal, or use hermes-tui serve for a host without a screen",
             )
         };
-        let mut caps = terminal::caps(&|name| std::env::var(name).ok());
-        if let Some(ascii) = self.options.ascii {
-            caps.unicode = !ascii;
-        }
-        let theme = theme(self.options.theme);
-        let style = ui::Style::new(&theme, ColourDepth::from_count(caps.colours), caps.unicode);
+        let caps = terminal::caps(&|name| std::env::var(name).ok());
         let guard = TerminalGuard::take(self.options.mouse).map_err(failed)?;
-        let frames = terminal::frame_writer(HERE, self.inbox.clone());
-        let screen = ClientScreen::new(terminal::size(), caps, style, frames).map_err(failed)?;
-        self.host.attach(HERE, screen);
+        let (drained, gone) = (self.inbox.clone(), self.inbox.clone());
+        let frames = terminal::frame_writer(
+            move || drained.send_blocking(Inbound::Drained(HERE)),
+            move || gone.send_blocking(Inbound::Gone(HERE)),
+        );
+        let screen = ClientScreen::for_terminal(
+            &self.options,
+            caps,
+            terminal::size(),
+            Box::new(move |f| frames.send(f).is_ok()),
+        );
+        self.host.attach(HERE, screen.map_err(failed)?, Role::Owner);
         terminal::read_terminal(HERE, self.inbox.clone());
         discovery::look_around(self.backends.values().cloned().collect(), self.inbox.clone());
         Ok(guard)

@@ -174,7 +174,14 @@ async fn an_end_that_nobody_announced_is_found_when_the_engine_answers_again() {
     let mut events = backend.watch();
     assert!(matches!(next(&mut events).await, BackendEvent::Snapshot(found) if found.len() == 1));
     let size = Size { rows: 24, cols: 80 };
-    let spec = AttachSpec { session: SessionId::new("s"), program: Vec::new(), env: Vec::new(), cwd: None, size };
+    let spec = AttachSpec {
+        session: SessionId::new("s"),
+        program: Vec::new(),
+        env: Vec::new(),
+        cwd: None,
+        size,
+        resume: false,
+    };
     let link = backend.attach(SandboxId::new("c1"), spec).await.expect("a session");
     // The engine forgets all events, and the session's program ends meanwhile; its stream stays open.
     over.store(true, Ordering::Relaxed);

@@ -84,7 +84,7 @@ impl World {
     pub async fn open(&self, sandbox: &SandboxId, program: &[&str], size: Size) -> PtyLink {
         let program = program.iter().map(|word| (*word).to_owned()).collect();
         let env = vec![("TERM".to_owned(), "xterm-256color".to_owned())];
-        let spec = AttachSpec { session: SessionId::new("s"), program, env, cwd: None, size };
+        let spec = AttachSpec { session: SessionId::new("s"), program, env, cwd: None, size, resume: false };
         self.backend.attach(sandbox.clone(), spec).await.expect("a session")
     }
 

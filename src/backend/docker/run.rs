@@ -239,6 +239,13 @@ impl Inner {
         }
     }
 
+    /// The first process of a session that another host opened, if it lives.
+    pub async fn leader_of(&self, sandbox: &SandboxId, session: &str) -> Result<Option<Leader>> {
+        let said = self.ask(sandbox, &[inside::FIND, "htui", session]).await?.unwrap_or_default();
+        let leader = |(pid, born): (&str, &str)| Leader { pid: pid.to_owned(), born: born.to_owned() };
+        Ok(said.trim().split_once(' ').map(leader))
+    }
+
     /// Ends every process of a session: the signal, then KILL. Verified.
     pub async fn end(&self, sandbox: &SandboxId, leader: &Leader, gently: &str) -> Result<()> {
         if self.signal(sandbox, leader, gently).await?.is_empty() {

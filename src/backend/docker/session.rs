@@ -31,6 +31,18 @@ const ECHO: &[u8] = b"\r\n";
 /// Opens one.
 pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Result<PtyLink> {
     let (engine, seen) = inner.running_any(&sandbox).await?;
+    if spec.resume {
+        // Its terminal was a stream of the host that ended, and cannot be had again: what is left of it must not stay
+        // unseen.
+        if let Some(leader) = inner.leader_of(&sandbox, spec.session.as_str()).await? {
+            inner.end(&sandbox, &leader, "HUP").await?;
+        }
+        return Err(BackendError::new(
+            FailureKind::Permanent,
+            "its host ended, and a shell in a container with it",
+            "",
+        ));
+    }
     if spec.program.iter().any(|word| word.contains('\0')) {
         return Err(BackendError::new(FailureKind::Permanent, "an argument holds a zero byte", "leave it out"));
     }
