@@ -297,6 +297,11 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
     ])
 }
 
+/// Whether it was made by somebody else.
+fn is_theirs(env: &Value) -> bool {
+    env["origin"] == "hermes" || env["origin"] == "foreign"
+}
+
 /// Whether a person can be asked.
 fn can_ask(context: &Context) -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal() && !context.json
@@ -307,7 +312,7 @@ fn stop(context: &Context, out: &Printer, stop: Stop) -> Result<u8, Failure> {
     if !yes && can_ask(context) {
         let reply = context.call(&ApiCall::EnvShow(EnvRef { env: stop.env.clone() }))?;
         let env = &reply["environment"];
-        if env["origin"] != "managed" {
+        if is_theirs(env) {
             if !asked(out, env, "stop", false)? {
                 out.line("nothing was stopped")?;
                 return Ok(ErrorCode::Failed.exit_code());
@@ -371,7 +376,7 @@ fn rm_other(context: &Context, out: &Printer, remove: &Remove) -> Result<Option<
     let reply = context.call(&ApiCall::EnvShow(EnvRef { env: remove.env.clone() }));
     let Ok(reply) = reply else { return Ok(None) };
     let env = &reply["environment"];
-    if env["origin"] == "managed" {
+    if !is_theirs(env) {
         return Ok(None);
     }
     let forgets = env["origin"] == "foreign" && !remove.container;
