@@ -373,7 +373,13 @@ fn candidates(out: &Printer, reply: &Value) -> Result<(), Failure> {
 
 /// Removes one that is not ours, or takes it off the list. `None` if it is ours.
 fn rm_other(context: &Context, out: &Printer, remove: &Remove) -> Result<Option<u8>, Failure> {
-    let reply = context.call(&ApiCall::EnvShow(EnvRef { env: remove.env.clone() }));
+    let show = ApiCall::EnvShow(EnvRef { env: remove.env.clone() });
+    let reply = if remove.yes || can_ask(context) {
+        context.call(&show)
+    } else {
+        // Nothing will be removed: no host is started to learn what.
+        context.wait(async { Ok(context.running_host().await?.call(&show).await?) })
+    };
     let Ok(reply) = reply else { return Ok(None) };
     let env = &reply["environment"];
     if !is_theirs(env) {
