@@ -72,7 +72,7 @@ fn not_ours(env: &Environment, now: Moment) -> String {
         return "not made by us: never ended by us".into();
     }
     let leak = env.leak().map(|leak| format!("leaked ({}): {}; ", leak.kind.word(), leak.evidence)).unwrap_or_default();
-    let maker = format!("{leak}hermes-agent {}", env.maker());
+    let maker = format!("{leak}hermes: {}", env.maker());
     let sweep = env.swept_from().map(|at| format!("; {}", sweep(at, now))).unwrap_or_default();
     let Some(needed) = env.consent_needed() else { return format!("{maker}{sweep}; never ended by us") };
     let deed = if needed == HermesReap::Stale { "stop it once it is stale" } else { "remove it" };
