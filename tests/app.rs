@@ -18,6 +18,8 @@ mod feed;
 mod layout;
 #[path = "app/mouse.rs"]
 mod mouse;
+#[path = "app/others.rs"]
+mod others;
 #[path = "app/panes.rs"]
 mod panes;
 #[path = "app/random.rs"]

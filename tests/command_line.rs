@@ -5,6 +5,7 @@
 mod command_line {
     mod exec;
     mod host;
+    mod others;
     mod socket;
     mod support;
     mod usage;

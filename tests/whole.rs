@@ -12,6 +12,8 @@ mod endings;
 mod load;
 #[path = "whole/order.rs"]
 mod order;
+#[path = "whole/others.rs"]
+mod others;
 #[path = "whole/restart.rs"]
 mod restart;
 #[path = "whole/sandboxes.rs"]

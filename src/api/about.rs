@@ -146,7 +146,11 @@ impl About {
         let found = self.handle.read(move |model, _| {
             let one = text.map(|text| queries::environment(&model.state, &text).map(|env| env.id.clone()));
             let wanted = |id: &EnvId| one.as_ref().is_none_or(|one| one.as_ref().is_ok_and(|one| one == id));
-            let ready = model.state.environments.values().filter(|env| env.phase == Phase::Ready && wanted(&env.id));
+            let ready = model
+                .state
+                .environments
+                .values()
+                .filter(|env| env.phase == Phase::Ready && !env.paused && wanted(&env.id));
             let looks = ready.filter_map(|env| {
                 Some((env.id.clone(), env.spec.endpoint.clone(), env.generation, env.sandbox.clone()?))
             });

@@ -194,7 +194,7 @@ fn watched(env: &Environment) -> Option<Value> {
         "profile": watched.profile,
         "task": watched.task,
         "home": watched.home,
-        "maker": env.maker(),
+        "maker": (env.origin == Origin::Hermes).then(|| env.maker()),
         "leak": leak,
         "made": (watched.made > Moment::default()).then(|| time(watched.made)),
         "swept_from": env.swept_from().map(time),

@@ -4,18 +4,18 @@
 //! answered as a real backend would, and noted as a [violation](FakeBackend::violations).
 
 use super::{
-    AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
-    Result, SandboxInfo,
+    AttachSpec, Backend, BackendError, BackendEvent, Candidate, Capabilities, ExecLink, ExecSpec, Probe, Progress,
+    ProvisionSpec, Result, SandboxInfo,
 };
 use crate::domain::{
     BackendKind, CallId, EndpointId, EnvId, Evidence, FailureKind, FoundSandbox, Generation, LiveProcess, Moment,
-    Origin, SandboxId, SandboxState, SessionId,
+    Origin, SandboxId, SandboxState, SessionId, Watched,
 };
 use crate::pty::PtyLink;
 use crate::pty::fake::{Behaviour, FakePty};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io::Cursor;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::AsyncWriteExt;
@@ -84,6 +84,7 @@ struct State {
     violations: Vec<String>,
     outstanding: usize,
     changing: Vec<EnvId>,
+    chosen: BTreeSet<String>,
 }
 
 struct Shared {
@@ -211,6 +212,24 @@ impl FakeBackend {
             one.found.state = state;
         }
         id
+    }
+
+    /// A container of somebody else, as its engine knows it.
+    pub fn plant_other(&self, wanted: ProvisionSpec, origin: Origin, watched: Option<Watched>) -> SandboxId {
+        let id = self.plant(wanted, SandboxState::Running);
+        self.alter(&id, |found| (found.origin, found.watched) = (origin, watched.map(Box::new)));
+        id
+    }
+
+    /// Watchers get a fresh list.
+    pub fn relist(&self) {
+        let found = self.state().list();
+        let _ = self.shared.events.send(BackendEvent::Snapshot(found));
+    }
+
+    /// Something else that watchers are told.
+    pub fn tell(&self, event: BackendEvent) {
+        let _ = self.shared.events.send(event);
     }
 
     /// Somebody else changes what a sandbox is, unseen.
@@ -349,7 +368,23 @@ impl FakeBackend {
 
 impl State {
     fn list(&self) -> Vec<FoundSandbox> {
-        self.sandboxes.values().map(|one| one.found.clone()).collect()
+        self.sandboxes.values().map(|one| &one.found).filter(|found| self.lists(found)).cloned().collect()
+    }
+
+    /// One of somebody else is listed when it was chosen.
+    fn lists(&self, found: &FoundSandbox) -> bool {
+        let chosen = self.chosen.contains(&found.name) || self.chosen.contains(found.sandbox.as_str());
+        found.origin != Origin::Foreign || chosen
+    }
+
+    /// Whether a sandbox is of the origin that a stop or removal was meant for. A real backend refuses another one.
+    fn must_be(&mut self, op: Op, sandbox: &SandboxId, whose: Origin) -> Result<()> {
+        let found = self.sandboxes.get(sandbox).map(|one| one.found.origin);
+        if found.is_none_or(|origin| origin == whose) {
+            return Ok(());
+        }
+        self.violations.push(format!("{op:?} of {sandbox}, which is not {whose:?}"));
+        Err(BackendError::new(FailureKind::Surprise, format!("{sandbox} was made by somebody else"), "look at it"))
     }
 
     fn make(&mut self, wanted: ProvisionSpec) -> SandboxId {
@@ -504,6 +539,11 @@ impl Backend for FakeBackend {
                     "make a new one",
                 ));
             };
+            if one.found.origin != Origin::Managed {
+                one.found.state = SandboxState::Running;
+                one.found.generation = one.found.generation.next();
+                return Ok(info(one));
+            }
             if super::runs(one.found.state) && one.found.generation == spec.generation {
                 return Ok(info(one));
             }
@@ -523,11 +563,12 @@ impl Backend for FakeBackend {
         })
     }
 
-    fn stop(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
+    fn stop(&self, sandbox: SandboxId, whose: Origin) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let _running = self.begin(Op::Stop, sandbox.to_string(), self.env_of(&sandbox)).await?;
             let mut state = self.state();
             state.must_have_been(Op::Stop, &sandbox);
+            state.must_be(Op::Stop, &sandbox, whose)?;
             state.end_programs(&sandbox);
             if let Some(one) = state.sandboxes.get_mut(&sandbox) {
                 one.found.state = SandboxState::Stopped;
@@ -536,11 +577,12 @@ impl Backend for FakeBackend {
         })
     }
 
-    fn remove(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
+    fn remove(&self, sandbox: SandboxId, whose: Origin) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let _running = self.begin(Op::Remove, sandbox.to_string(), self.env_of(&sandbox)).await?;
             let mut state = self.state();
             state.must_have_been(Op::Remove, &sandbox);
+            state.must_be(Op::Remove, &sandbox, whose)?;
             state.end_programs(&sandbox);
             match state.sandboxes.remove(&sandbox) {
                 Some(gone) => {
@@ -623,6 +665,33 @@ impl Backend for FakeBackend {
                 kill: kill_of(exit),
             })
         })
+    }
+
+    fn candidates(&self) -> BoxFuture<'_, Result<Vec<Candidate>>> {
+        Box::pin(async move {
+            let _running = self.begin(Op::List, "candidates".into(), None).await?;
+            let state = self.state();
+            let hidden = state.sandboxes.values().map(|one| &one.found).filter(|found| !state.lists(found));
+            let candidate = |found: &FoundSandbox| Candidate {
+                sandbox: found.sandbox.clone(),
+                name: found.name.clone(),
+                image: found.spec.as_ref().and_then(|spec| spec.image.clone()),
+                state: found.state,
+            };
+            Ok(hidden.map(candidate).collect())
+        })
+    }
+
+    fn choose(&self, chosen: BTreeSet<String>) {
+        let found = {
+            let mut state = self.state();
+            if state.chosen == chosen {
+                return;
+            }
+            state.chosen = chosen;
+            state.list()
+        };
+        let _ = self.shared.events.send(BackendEvent::Snapshot(found));
     }
 
     fn watch(&self) -> BoxStream<'static, BackendEvent> {

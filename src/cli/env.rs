@@ -289,6 +289,11 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
     ])
 }
 
+/// Whether it was made by somebody else.
+fn is_theirs(env: &Value) -> bool {
+    env["origin"] == "hermes" || env["origin"] == "foreign"
+}
+
 /// Whether a person can be asked.
 fn can_ask(context: &Context) -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal() && !context.json
@@ -299,7 +304,7 @@ fn stop(context: &Context, out: &Printer, stop: Stop) -> Result<u8, Failure> {
     if !yes && can_ask(context) {
         let reply = context.call(&ApiCall::EnvShow(EnvRef { env: stop.env.clone() }))?;
         let env = &reply["environment"];
-        if env["origin"] != "managed" {
+        if is_theirs(env) {
             if !asked(out, env, "stop", false)? {
                 out.line("nothing was stopped")?;
                 return Ok(ErrorCode::Failed.exit_code());
@@ -360,10 +365,16 @@ fn candidates(out: &Printer, reply: &Value) -> Result<(), Failure> {
 
 /// Removes one that is not ours, or takes it off the list. `None` if it is ours.
 fn rm_other(context: &Context, out: &Printer, remove: &Remove) -> Result<Option<u8>, Failure> {
-    let reply = context.call(&ApiCall::EnvShow(EnvRef { env: remove.env.clone() }));
+    let show = ApiCall::EnvShow(EnvRef { env: remove.env.clone() });
+    let reply = if remove.yes || can_ask(context) {
+        context.call(&show)
+    } else {
+        // Nothing will be removed: no host is started to learn what.
+        context.wait(async { Ok(context.running_host().await?.call(&show).await?) })
+    };
     let Ok(reply) = reply else { return Ok(None) };
     let env = &reply["environment"];
-    if env["origin"] == "managed" {
+    if !is_theirs(env) {
         return Ok(None);
     }
     let forgets = env["origin"] == "foreign" && !remove.container;

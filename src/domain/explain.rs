@@ -72,7 +72,7 @@ fn not_ours(env: &Environment, now: Moment) -> String {
         return "not made by us: never ended by us".into();
     }
     let leak = env.leak().map(|leak| format!("leaked ({}): {}; ", leak.kind.word(), leak.evidence)).unwrap_or_default();
-    let maker = format!("{leak}hermes-agent {}", env.maker());
+    let maker = format!("{leak}hermes: {}", env.maker());
     let sweep = env.swept_from().map(|at| format!("; {}", sweep(at, now))).unwrap_or_default();
     let Some(needed) = env.consent_needed() else { return format!("{maker}{sweep}; never ended by us") };
     let deed = if needed == HermesReap::Stale { "stop it once it is stale" } else { "remove it" };
@@ -114,6 +114,9 @@ fn facts(env: &Environment, now: Moment) -> Vec<Fact> {
     let fact = |what: &str, detail: String| Fact { what: what.into(), detail };
     let ago = |at: Moment| format!("{} ago", words::span(now.since(at)));
     let mut facts = vec![fact("rule", rule(env))];
+    if env.origin != Origin::Managed {
+        facts.extend(facts_of_others(env));
+    }
     let activity = &env.last_activity;
     facts.push(fact("activity", format!("{} ({}), {}", word(activity.kind), activity.detail, ago(activity.at))));
     for holder in env.holders() {
@@ -138,6 +141,29 @@ fn facts(env: &Environment, now: Moment) -> Vec<Fact> {
         facts.push(fact("failure", format!("{} ({}, {})", failure.message, failure.hint, ago(failure.at))));
     }
     facts.push(fact("actor", actor(env)));
+    facts
+}
+
+/// What was made by somebody else, and what of it survives.
+fn facts_of_others(env: &Environment) -> Vec<Fact> {
+    let fact = |what: &str, detail: String| Fact { what: what.into(), detail };
+    let mut facts = Vec::new();
+    if let Some(watched) = &env.watched {
+        let task = watched.task.as_ref().map(|task| format!("task {task}"));
+        let profile = watched.profile.as_ref().map(|profile| format!("profile {profile}"));
+        let home = watched.home.as_ref().map(|home| format!("home {home}"));
+        let parts: Vec<String> = profile.into_iter().chain(task).chain(home).collect();
+        if !parts.is_empty() {
+            facts.push(fact("maker", format!("hermes-agent, {}", parts.join(", "))));
+        }
+    }
+    if let Some(leak) = env.leak() {
+        facts.push(fact("leaked", format!("{}: {}", leak.kind.word(), leak.evidence)));
+    }
+    for mount in &env.spec.mounts {
+        let access = if mount.read_only { "ro" } else { "rw, survives" };
+        facts.push(fact("mount", format!("{} from {} ({access})", mount.target, mount.source)));
+    }
     facts
 }
 

@@ -108,7 +108,8 @@ impl State {
         env.change(if ran { Change::SparedRunning } else { Change::SparedStopped }, now);
         let attempts = env.failure.as_ref().map_or(0, |f| f.attempts).saturating_add(1);
         let wait = if void { None } else { plan_again(env, end, kind, ran, attempts, now) };
-        let force = format!("hermes-tui env {} {} --force", short(deed), words::quoted(&env.name));
+        let yes = if env.origin == Origin::Managed { "" } else { " --yes" };
+        let force = format!("hermes-tui env {} {} --force{yes}", short(deed), words::quoted(&env.name));
         let hint = wait.map_or_else(
             || format!("nothing was deleted; `{force}` ends it although it is in use"),
             |wait| format!("nothing was deleted; it is decided again in {}", words::span(wait)),

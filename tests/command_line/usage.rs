@@ -27,7 +27,7 @@ fn help_names_the_verbs_that_exist_and_no_others() {
 fn every_verb_explains_itself() {
     let profile = Profile::new();
     let groups: [(&str, &[&str]); 4] = [
-        ("env", &["list", "show", "new", "start", "stop", "rm", "pin", "unpin", "extend", "rename"]),
+        ("env", &["list", "show", "new", "start", "stop", "rm", "pin", "unpin", "extend", "rename", "adopt"]),
         ("conversation", &["list", "show", "end"]),
         ("turn", &["begin", "touch", "end", "list", "show"]),
         ("session", &["list", "capture", "send-keys", "kill"]),

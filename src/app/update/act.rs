@@ -167,7 +167,7 @@ impl Model {
     /// Shows the verdict, and asks for a fresh look: the answer changes what is shown when it comes.
     fn explain(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
         let Some(env) = self.env_in_question(client) else { return self.no_environment(now, client) };
-        let ready = self.state.environments.get(&env).filter(|e| e.phase == Phase::Ready);
+        let ready = self.state.environments.get(&env).filter(|e| e.phase == Phase::Ready && !e.paused);
         if let Some((generation, sandbox)) = ready.and_then(|e| Some((e.generation, e.sandbox.clone()?))) {
             cmds.push(Cmd::Effect(Effect::GatherEvidence { env: env.clone(), generation, sandbox }));
         }
