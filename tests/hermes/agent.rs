@@ -21,8 +21,8 @@ pub const SOON: Duration = Duration::from_secs(20);
 
 /// What the image of a hermes-agent must have, and what its tools use.
 const PROGRAMS: [&str; 27] = [
-    "awk", "bash", "cat", "chmod", "dash", "date", "env", "find", "grep", "head", "hostname", "id", "ls", "mkdir", "mktemp",
-    "mv", "nohup", "printf", "rm", "sed", "sleep", "sort", "stat", "touch", "tr", "uname", "wc",
+    "awk", "bash", "cat", "chmod", "dash", "date", "env", "find", "grep", "head", "hostname", "id", "ls", "mkdir",
+    "mktemp", "mv", "nohup", "printf", "rm", "sed", "sleep", "sort", "stat", "touch", "tr", "uname", "wc",
 ];
 
 /// The interpreter with the code in it, made once and kept with the build. `None`, with a word, where it cannot be had.
@@ -55,7 +55,8 @@ fn make_python() -> Result<PathBuf, String> {
     }
     let _ = std::fs::remove_dir_all(&folder);
     let run = |program: &Path, args: &[&str]| {
-        let output = Command::new(program).args(args).output().map_err(|error| format!("{}: {error}", program.display()))?;
+        let output =
+            Command::new(program).args(args).output().map_err(|error| format!("{}: {error}", program.display()))?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.success() { Ok(()) } else { Err(said) }
     };
@@ -139,13 +140,16 @@ impl Agent {
         format!("{}.{task}", self.name)
     }
 
-    /// A host of ours that knows this home.
+    /// A host of ours that knows this home, and what may be ended of it; nothing of others.
     pub fn profile(&self, reap: &str) -> Profile {
         let mut profile = Profile::with_variables(&[
             ("DOCKER_HOST", &format!("unix://{}", self.socket.display())),
             ("HERMES_HOME", &self.home().display().to_string()),
-            ("HTUI_HERMES_REAP", reap),
         ]);
+        let folder = profile.path().join("config");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let consent = format!("[hermes.profiles.{}]\nreap = \"{reap}\"\n", self.name);
+        std::fs::write(folder.join("config.toml"), consent).expect("a file");
         profile.serve();
         profile
     }
