@@ -2,6 +2,7 @@
 //!
 //! A new backend is one file, one line in the registry and one line in the contract test.
 
+pub mod details;
 pub mod docker;
 pub mod fake;
 pub mod local;
@@ -13,6 +14,7 @@ use crate::domain::{
     SandboxId, SandboxState, SessionId, Size,
 };
 use crate::pty::PtyLink;
+use details::{Details, Stats};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use std::collections::BTreeSet;
@@ -237,6 +239,17 @@ pub trait Backend: Send + Sync {
 
     /// Looks at one; `None` if there is no such sandbox.
     fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>>;
+
+    /// All that can be told of one, for a person who looks at it; `None` if there is no such sandbox, or nothing more
+    /// than [`Backend::inspect`] tells.
+    fn details(&self, _sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// What one uses, about once a second, for as long as somebody listens and it runs. Nothing where that cannot be told.
+    fn stats(&self, _sandbox: SandboxId) -> BoxStream<'static, Stats> {
+        Box::pin(futures_util::stream::empty())
+    }
 
     /// Looks for what still lives in it (see [`Evidence`]).
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>>;

@@ -70,6 +70,8 @@ impl State {
             failure.retry_at = None;
         }
         if env.origin != Origin::Managed {
+            // The last commands of others need not have reached the journal, and there may have been no deadline to move.
+            env.books.released = env.books.released.max((env.last_activity.at + SAVE_EVERY).min(now));
             env.take_consent(&consent, now);
         } else if env.is_ephemeral() && env.spec.scope == Scope::Turn && env.leases.is_empty() && !env.books.lingers {
             env.books.end.get_or_insert(End::new(now + GRACE, Deed::Remove, Cause::Orphaned));
@@ -143,19 +145,26 @@ impl State {
         let Some(env) = self.environments.get(id) else { return };
         let (adopting, phase) = (env.books.adopting, env.phase);
         let same = env.sandbox.as_ref() == Some(&found.sandbox);
+        // Started again while nobody could tell us: what ran in it before is over.
+        let again = same && phase == Phase::Ready && !adopting && found.generation > env.generation;
         match found.state {
             SandboxState::Stopped if phase == Phase::Ready && same && !adopting => {
                 self.halted(out, id, "stopped by somebody else");
             }
             SandboxState::Stopped => self.settle_stopped(out, id, found),
             // It runs on as before; an adoption only says so.
-            SandboxState::Running | SandboxState::Paused if phase == Phase::Ready && same => {
+            SandboxState::Running | SandboxState::Paused if phase == Phase::Ready && same && !again => {
                 if let Some(env) = self.edit(out, id).filter(|env| env.books.adopting) {
                     env.generation = env.generation.max(found.generation);
                     self.adopted(out, id, now);
                 }
             }
-            SandboxState::Running | SandboxState::Paused => self.settle_running(out, id, found),
+            SandboxState::Running | SandboxState::Paused => {
+                if again {
+                    self.sandbox_over(out, id, "started again by somebody else");
+                }
+                self.settle_running(out, id, found);
+            }
         }
         self.set_paused(out, id, found.state == SandboxState::Paused);
     }
@@ -171,6 +180,10 @@ impl State {
         let expected = if midway { env.generation } else { env.generation.next() };
         env.generation = expected.max(found.generation);
         env.failure = None;
+        if env.origin != Origin::Managed {
+            // It was decided because it did not run.
+            env.books.end.take_if(|end| end.is_tentative());
+        }
         env.note(ActivityKind::Adopted, "found running", now);
         self.adopted(out, id, now);
     }

@@ -2,7 +2,7 @@
 
 #![allow(dead_code)]
 
-use super::common::{PATIENCE, skip, wait_for};
+use super::common::{PATIENCE, Process, skip, wait_for, wait_until_gone};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{Read, Write};
@@ -53,15 +53,21 @@ impl Dockerd {
         if self.live_restore {
             command.arg("--live-restore");
         }
-        // What a killed one left lies there, and keeps a new one from starting.
-        for stale in ["e.sock", "pid"] {
+        // What a killed one left keeps a new one from starting: also the process that it had for its containers, which
+        // the kernel ends a moment later, and which a new engine would wait for in vain.
+        let helper = std::fs::read_to_string(path("exec/containerd/containerd.pid")).ok();
+        if let Some(helper) = helper.and_then(|pid| pid.trim().parse().ok()).and_then(Process::of) {
+            wait_until_gone("the containerd of the engine before", &[helper]);
+        }
+        for stale in ["e.sock", "pid", "exec/containerd/containerd.pid"] {
             let _ = std::fs::remove_file(path(stale));
         }
         let mut process = command.spawn().expect("dockerd starts");
         wait_for("the engine to answer", PATIENCE, || {
             let ended = process.try_wait().expect("a child");
-            let log = || std::fs::read_to_string(path("log")).unwrap_or_default();
-            assert!(ended.is_none(), "the engine ended: {ended:?}\n{}", log());
+            let log = std::fs::read_to_string(path("log")).unwrap_or_default();
+            let end = log.lines().rev().take(5).collect::<Vec<_>>();
+            assert!(ended.is_none(), "the engine ended: {ended:?}, and said last: {end:#?}");
             answers(&self.socket()).then_some(())
         });
         *self.process.lock().expect("whole") = Some(process);

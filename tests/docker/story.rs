@@ -220,6 +220,7 @@ async fn a_container_that_is_restarted_between_decision_and_deed_is_left_alone()
         env: EnvId::new("e1"),
         endpoint: backend.endpoint(),
         generation: Generation(generation),
+        listed: Generation(generation),
         sandbox: sandbox.clone(),
         deed,
         ordered: false,

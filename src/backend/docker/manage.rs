@@ -42,6 +42,8 @@ pub struct Inner {
     pub in_flight: Mutex<BTreeSet<String>>,
     /// Execs of ours, among those that the engine tells of.
     pub own_execs: OwnExecs,
+    /// What runs our scripts in containers where it is not the usual shell.
+    pub interpreters: Mutex<BTreeMap<SandboxId, &'static str>>,
     /// Containers of others.
     pub others: Others,
     records: Records,
@@ -61,7 +63,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    fn new(id: &str, raw: ContainerInspectResponse) -> Self {
+    pub fn new(id: &str, raw: ContainerInspectResponse) -> Self {
         let state = raw.state.as_ref();
         let is = match state.map(|state| (state.running == Some(true), state.paused == Some(true))) {
             Some((_, true)) => SandboxState::Paused,
@@ -108,6 +110,7 @@ impl Inner {
             hub: Hub::default(),
             in_flight: Mutex::default(),
             own_execs: OwnExecs::default(),
+            interpreters: Mutex::default(),
             others: Others::default(),
             records: Records::new(&config.data_dir),
             locks: Mutex::default(),

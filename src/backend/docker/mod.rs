@@ -8,6 +8,7 @@ mod arrival;
 mod body;
 mod command;
 mod discover;
+mod details;
 mod engine;
 mod feed;
 mod hijack;
@@ -18,6 +19,7 @@ mod labels;
 mod manage;
 mod others;
 mod own;
+mod pace;
 mod record;
 mod run;
 mod session;
@@ -26,6 +28,7 @@ mod watching;
 
 pub use labels::profile as profile_label;
 
+use super::details::{Details, Stats};
 use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Candidate, Capabilities, ExecLink, ExecSpec, Probe, Progress,
     ProvisionSpec, Result, SandboxInfo,
@@ -157,6 +160,14 @@ impl Backend for DockerBackend {
 
     fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>> {
         Box::pin(async move { self.inner.inspect(&sandbox).await })
+    }
+
+    fn details(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
+        Box::pin(async move { self.inner.details(&sandbox).await })
+    }
+
+    fn stats(&self, sandbox: SandboxId) -> BoxStream<'static, Stats> {
+        details::stats(self.inner.clone(), sandbox)
     }
 
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>> {

@@ -7,6 +7,7 @@
 // What describes a sandbox to its first process has no reader where there are none.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
+mod details;
 mod manage;
 mod on_host;
 mod process;
@@ -31,6 +32,7 @@ mod sockets;
 pub use inside::sandbox_main;
 pub use protocol::SessionRow as KnownSession;
 
+use super::details::Details;
 use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
     Result, SandboxInfo,
@@ -233,6 +235,14 @@ impl Backend for LocalBackend {
                 Some(record) => self.inner.info(&record).await.map(Some),
                 None => Ok(None),
             }
+        })
+    }
+
+    fn details(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
+        Box::pin(async move {
+            let Some(record) = self.inner.record_of(&sandbox)? else { return Ok(None) };
+            let info = self.inner.info(&record).await?;
+            Ok(Some(details::told(&record, &info)))
         })
     }
 
