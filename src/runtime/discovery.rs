@@ -3,7 +3,7 @@
 use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
 use crate::backend::Backend;
-use std::path::PathBuf;
+use crate::hermes::home::Places;
 use std::sync::Arc;
 
 /// Looks around and tells the model. Never delays anything.
@@ -17,15 +17,17 @@ pub fn look_around(backends: Vec<Arc<dyn Backend>>, inbox: Inbox) {
             };
             found.push((backend.endpoint().to_string(), state, usable));
         }
-        if let Some(home) = hermes_home().filter(|home| home.join("state.db").exists()) {
-            let state = format!("conversations at {}; this version does not read them", home.display());
+        for home in Places::new(&|name| std::env::var(name).ok()).homes() {
+            let settings = home.settings();
+            let backend = settings.backend.as_deref().unwrap_or("local");
+            let (path, profile) = (home.path.display(), &home.profile);
+            let state = match settings.warnings.first() {
+                Some(warning) => warning.clone(),
+                None if backend == "docker" => format!("profile {profile} at {path}; its containers are listed"),
+                None => format!("profile {profile} at {path}; its sandboxes are of kind {backend}, not attachable yet"),
+            };
             found.push(("hermes-agent".to_owned(), state, false));
         }
         inbox.send(Inbound::Msg(Msg::Found(found))).await;
     });
-}
-
-fn hermes_home() -> Option<PathBuf> {
-    let set = std::env::var_os("HERMES_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    set.or_else(|| directories::BaseDirs::new().map(|dirs| dirs.home_dir().join(".hermes")))
 }
