@@ -4,7 +4,7 @@ use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
 use crate::backend::docker::places::MAIN;
 use crate::backend::{Backend, Standing};
-use std::path::PathBuf;
+use crate::hermes::home::{Home, Places};
 use std::sync::Arc;
 
 /// Looks around and tells the model. Never delays anything.
@@ -22,19 +22,24 @@ pub fn look_around(backends: Vec<Arc<dyn Backend>>, inbox: Inbox) {
             };
             found.push((backend.endpoint().to_string(), state, usable));
         }
-        found.extend(hermes().map(|state| ("hermes-agent".to_owned(), state, false)));
+        found.extend(hermes().into_iter().map(|state| ("hermes-agent".to_owned(), state, false)));
         inbox.send(Inbound::Msg(Msg::Found(found))).await;
     });
 }
 
-/// What is here of hermes-agent, for people.
+/// What is here of hermes-agent, for people: a sentence for each home.
 #[must_use]
-pub fn hermes() -> Option<String> {
-    let home = hermes_home().filter(|home| home.join("state.db").exists())?;
-    Some(format!("conversations at {}; this version does not read them", home.display()))
-}
-
-fn hermes_home() -> Option<PathBuf> {
-    let set = std::env::var_os("HERMES_HOME").filter(|home| !home.is_empty()).map(PathBuf::from);
-    set.or_else(|| directories::BaseDirs::new().map(|dirs| dirs.home_dir().join(".hermes")))
+pub fn hermes() -> Vec<String> {
+    let homes = Places::new(&|name| std::env::var(name).ok()).homes();
+    let sentence = |home: &Home| {
+        let settings = home.settings();
+        let backend = settings.backend.as_deref().unwrap_or("local");
+        let (path, profile) = (home.path.display(), &home.profile);
+        match settings.warnings.first() {
+            Some(warning) => warning.clone(),
+            None if backend == "docker" => format!("profile {profile} at {path}; its containers are listed"),
+            None => format!("profile {profile} at {path}; its sandboxes are of kind {backend}, not attachable yet"),
+        }
+    };
+    homes.iter().map(sentence).collect()
 }

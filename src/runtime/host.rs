@@ -14,8 +14,8 @@ use super::sessions::Sessions;
 use crate::app::{self, ClientId, Cmd, Model, Msg, Role};
 use crate::backend::AttachSpec;
 use crate::domain::{
-    Answer, Effect, Environment, Event, Moment, Notice, NoticeKind, Origin, Phase, Record, Refusal, RefusalKind,
-    ReplyTo, Request, Scope, SessionId, SessionState, Span,
+    Answer, BackendKind, Effect, Environment, Event, Moment, Notice, NoticeKind, Origin, Phase, Record, Refusal,
+    RefusalKind, ReplyTo, Request, Scope, SessionId, SessionState, Span,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -168,6 +168,13 @@ impl Host {
             self.on_time();
         }
         self.finish_step();
+        // An engine lets nobody take over an exec: a shell without its host would run in the container for ever.
+        let state = &self.model.state;
+        let of_engine = |session: &SessionId| {
+            let env = state.sessions.get(session).and_then(|session| state.environments.get(&session.env));
+            env.is_none_or(|env| env.spec.backend == BackendKind::Docker)
+        };
+        self.sessions.end(of_engine).await;
         self.performer.finish_deletions().await;
         self.journal.close();
         self.report

@@ -38,6 +38,7 @@ struct Open {
     waiting: Arc<AtomicUsize>,
     resize: watch::Sender<Size>,
     close: Arc<Notify>,
+    control: Arc<dyn crate::pty::PtyControl>,
 }
 
 impl Sessions {
@@ -56,7 +57,7 @@ impl Sessions {
         let closing = Arc::clone(&close);
         let control: Arc<dyn crate::pty::PtyControl> = Arc::from(control);
         tokio::spawn(resize_all(Arc::clone(&control), sizes, resumed));
-        let id = session.clone();
+        let (id, mine) = (session.clone(), Arc::clone(&control));
         tokio::spawn(async move {
             inbox.event(Event::SessionOpened { session: id.clone(), generation }).await;
             let end = async {
@@ -86,7 +87,7 @@ impl Sessions {
             inbox.output(Inbound::SessionOver { session: id, serial, exit_code }).await;
         });
         // The PTY of an earlier sandbox is of no use to anybody.
-        if let Some(old) = self.open.insert(session, Open { serial, write, waiting, resize, close }) {
+        if let Some(old) = self.open.insert(session, Open { serial, write, waiting, resize, close, control: mine }) {
             old.close.notify_one();
         }
     }
@@ -132,6 +133,25 @@ impl Sessions {
     pub fn close(&self, session: &SessionId) {
         if let Some(open) = self.open.get(session) {
             open.close.notify_one();
+        }
+    }
+
+    /// Ends these, and waits until every process of theirs has ended: at the end of the host, where nobody could take
+    /// them over.
+    pub async fn end(&self, which: impl Fn(&SessionId) -> bool) {
+        let open = self.open.iter().filter(|(id, _)| which(id));
+        let closing = open.map(|(_, open)| {
+            let control = Arc::clone(&open.control);
+            tokio::spawn(async move { control.close().await })
+        });
+        let all: Vec<_> = closing.collect();
+        let wait = async {
+            for one in all {
+                let _ = one.await;
+            }
+        };
+        if tokio::time::timeout(LAST_CLOSE, wait).await.is_err() {
+            tracing::warn!("not every session ended in time; what is left runs on in its sandbox");
         }
     }
 

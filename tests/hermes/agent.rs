@@ -140,13 +140,16 @@ impl Agent {
         format!("{}.{task}", self.name)
     }
 
-    /// A host of ours that knows this home.
+    /// A host of ours that knows this home, and what may be ended of it; nothing of others.
     pub fn profile(&self, reap: &str) -> Profile {
         let mut profile = Profile::with_variables(&[
             ("DOCKER_HOST", &format!("unix://{}", self.socket.display())),
             ("HERMES_HOME", &self.home().display().to_string()),
-            ("HTUI_HERMES_REAP", reap),
         ]);
+        let folder = profile.path().join("config");
+        std::fs::create_dir_all(&folder).expect("a folder");
+        let consent = format!("[hermes.profiles.{}]\nreap = \"{reap}\"\n", self.name);
+        std::fs::write(folder.join("config.toml"), consent).expect("a file");
         profile.serve();
         profile
     }
