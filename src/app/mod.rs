@@ -30,4 +30,5 @@ pub mod view_model;
 pub use model::Model;
 pub use msg::{ClientCaps, ClientId, Cmd, Msg, Stream};
 pub use update::update;
+pub use view::details::{LookedAt, looked_at};
 pub use view::view_model;

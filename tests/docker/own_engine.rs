@@ -109,6 +109,7 @@ pub struct Tap {
     pub path: PathBuf,
     engine: PathBuf,
     calls: Arc<AtomicUsize>,
+    now: Arc<AtomicUsize>,
     state: Arc<Mutex<Passing>>,
 }
 
@@ -121,8 +122,9 @@ struct Passing {
 impl Tap {
     pub fn new(path: PathBuf, engine: PathBuf) -> Self {
         let listener = UnixListener::bind(&path).expect("a socket");
-        let tap = Self { path, engine, calls: Arc::default(), state: Arc::default() };
+        let tap = Self { path, engine, calls: Arc::default(), now: Arc::default(), state: Arc::default() };
         let (engine, calls, state) = (tap.engine.clone(), tap.calls.clone(), tap.state.clone());
+        let now = tap.now.clone();
         std::thread::spawn(move || {
             for near in listener.incoming() {
                 let Ok(near) = near else { return };
@@ -134,8 +136,13 @@ impl Tap {
                 let Ok(far) = UnixStream::connect(&engine) else { continue };
                 let twice = |stream: &UnixStream| stream.try_clone().expect("a descriptor");
                 state.open.extend([twice(&near), twice(&far)]);
-                pass(twice(&near), twice(&far));
-                pass(far, near);
+                now.fetch_add(1, Ordering::SeqCst);
+                let now = now.clone();
+                let gone = move || {
+                    now.fetch_sub(1, Ordering::SeqCst);
+                };
+                pass(twice(&near), twice(&far), gone);
+                pass(far, near, || {});
             }
         });
         tap
@@ -144,6 +151,11 @@ impl Tap {
     /// How many connections were made so far.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
+    }
+
+    /// How many connections are open.
+    pub fn open_now(&self) -> usize {
+        self.now.load(Ordering::SeqCst)
     }
 
     /// From now on nobody gets through, and whoever did is cut off.
@@ -160,10 +172,11 @@ impl Tap {
     }
 }
 
-fn pass(mut from: UnixStream, mut to: UnixStream) {
+fn pass(mut from: UnixStream, mut to: UnixStream, at_the_end: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         let _ = std::io::copy(&mut from, &mut to);
         // The end goes on in this direction only: an engine answers after the end of a question.
         let _ = to.shutdown(std::net::Shutdown::Write);
+        at_the_end();
     });
 }
