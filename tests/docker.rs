@@ -15,8 +15,12 @@ mod images;
 mod mock;
 #[path = "docker/own_engine.rs"]
 mod own_engine;
+#[path = "docker/podman.rs"]
+mod podman;
 #[path = "docker/story.rs"]
 mod story;
+#[path = "docker/strange.rs"]
+mod strange;
 #[path = "docker/terminal.rs"]
 mod terminal;
 #[path = "docker/weather.rs"]

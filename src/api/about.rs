@@ -58,6 +58,12 @@ impl About {
         Self { host, handle, backends, envs_dir, defaults, probed: Mutex::default(), seen: Mutex::default() }
     }
 
+    /// The backends by endpoint.
+    #[must_use]
+    pub(super) fn backends(&self) -> &BTreeMap<EndpointId, Arc<dyn Backend>> {
+        &self.backends
+    }
+
     /// What is taken where a call says nothing.
     #[must_use]
     pub fn defaults(&self) -> &Defaults {

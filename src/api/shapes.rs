@@ -4,7 +4,7 @@
 use crate::backend::SandboxInfo;
 use crate::backend::details::Details;
 use crate::domain::{
-    BackendKind, Call, CallId, Conversation, EndpointId, EnvId, Environment, Holder, Moment, Notice, Origin,
+    BackendKind, Call, CallId, Conversation, Deed, EndpointId, EnvId, Environment, Holder, Moment, Notice, Origin,
     Persistence, Phase, Session, SessionId, SessionState, Span, State, Turn, Verdict,
 };
 use crate::runtime::redact::{label, redact};
@@ -176,12 +176,29 @@ pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExt
             "detail": clean(&env.last_activity.detail, Some(env)),
             "at": time(env.last_activity.at),
         },
+        "paused": env.paused,
+        "watched": watched(env),
         "last_ending": last_ending,
         "failure": failure,
         "conversations": env.conversations,
         "sessions": sessions,
         "verdict": state.verdict(now, &env.id).map(|verdict| self::verdict(&verdict, Some(env))),
     })
+}
+
+/// What is known of one that is not ours.
+fn watched(env: &Environment) -> Option<Value> {
+    let watched = env.watched.as_ref()?;
+    let leak = watched.leak.as_ref().map(|leak| json!({"kind": leak.kind, "evidence": leak.evidence}));
+    Some(json!({
+        "profile": watched.profile,
+        "task": watched.task,
+        "home": watched.home,
+        "maker": env.maker(),
+        "leak": leak,
+        "made": (watched.made > Moment::default()).then(|| time(watched.made)),
+        "swept_from": env.swept_from().map(time),
+    }))
 }
 
 /// An environment as `env show` shows it: with mounts, labels, limits, user, network, drift.
@@ -199,6 +216,8 @@ pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extr
         "home": extra.home,
         "network": env.spec.network,
         "variables": variables,
+        "consequences": {"stop": env.consequences(Deed::Stop), "remove": env.consequences(Deed::Remove)},
+        "commands": commands(state, |call| call.env == env.id && call.conversation.is_none()),
         "drift": extra.details.as_ref().map(|details| details.drift.clone()).unwrap_or_default(),
         "details": extra.details.as_ref().map(|details| json!({
             "image": details.image.as_ref().map(|image| json!({"name": image.name, "id": image.id, "digest": image.digest})),
@@ -292,6 +311,7 @@ pub fn command(state: &State, call: &Call) -> Value {
         "exit_code": call.exit_code,
         "duration_ms": call.ended.map(|ended| ended.since(call.began).0),
         "source": call.source,
+        "count": call.count,
         "began": time(call.began),
         "ended": call.ended.map(time),
         "environment": call.env,

@@ -70,6 +70,8 @@ impl State {
             failure.retry_at = None;
         }
         if env.origin != Origin::Managed {
+            // The last commands of others need not have reached the journal, and there may have been no deadline to move.
+            env.books.released = env.books.released.max((env.last_activity.at + SAVE_EVERY).min(now));
             env.take_consent(&consent, now);
         } else if env.is_ephemeral() && env.spec.scope == Scope::Turn && env.leases.is_empty() && !env.books.lingers {
             env.books.end.get_or_insert(End::new(now + GRACE, Deed::Remove, Cause::Orphaned));
@@ -178,6 +180,10 @@ impl State {
         let expected = if midway { env.generation } else { env.generation.next() };
         env.generation = expected.max(found.generation);
         env.failure = None;
+        if env.origin != Origin::Managed {
+            // It was decided because it did not run.
+            env.books.end.take_if(|end| end.is_tentative());
+        }
         env.note(ActivityKind::Adopted, "found running", now);
         self.adopted(out, id, now);
     }

@@ -17,6 +17,7 @@ const SUSPICION: Span = Span::seconds(30);
 impl State {
     pub(super) fn endpoint_down(&mut self, out: &mut Outbox, endpoint: &EndpointId, detail: String) {
         self.suspect.remove(endpoint);
+        self.miss_execs(endpoint);
         self.go_down(out, endpoint, detail);
     }
 

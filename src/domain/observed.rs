@@ -26,6 +26,8 @@ pub struct Observed {
     pub env: EnvId,
     /// The row that tells of it.
     pub row: CallId,
+    /// The connection that told of it is broken: its end may have been missed.
+    pub missed: bool,
     /// When it counts as over unless the backend names it again.
     pub doubted: Option<Moment>,
 }
@@ -77,7 +79,7 @@ impl State {
         cwd: Option<String>,
     ) {
         if let Some(known) = self.observed.get_mut(&exec) {
-            known.doubted = None;
+            (known.missed, known.doubted) = (false, None);
             return;
         }
         let Some(id) = self.owner_of(sandbox, endpoint) else { return };
@@ -92,7 +94,7 @@ impl State {
             env.note(ActivityKind::Exec, format!("{excerpt} began"), now);
             env.hold(LeaseKind::Exec(exec.clone()), excerpt, now, None);
         }
-        self.observed.insert(exec, Observed { env: id, row, doubted: None });
+        self.observed.insert(exec, Observed { env: id, row, missed: false, doubted: None });
     }
 
     /// Whether a command has ended for certain. Of one without an exit code nothing was heard any more: it may run.
@@ -185,13 +187,25 @@ impl State {
         }
     }
 
-    /// An endpoint answers again: its engine may have ended any of the commands that it ran.
+    /// The connection to an endpoint is broken: whatever ends there now is not told.
+    pub(super) fn miss_execs(&mut self, endpoint: &EndpointId) {
+        for one in self.observed_at(endpoint) {
+            (one.missed, one.doubted) = (true, None);
+        }
+    }
+
+    /// An endpoint answers again, and its list is seen: its engine may have ended any of the commands that it ran.
     pub(super) fn doubt_execs(&mut self, out: &Outbox, endpoint: &EndpointId) {
+        let until = out.now + RECALL;
+        for one in self.observed_at(endpoint).filter(|one| one.missed) {
+            one.doubted = Some(until);
+        }
+    }
+
+    fn observed_at<'a>(&'a mut self, endpoint: &'a EndpointId) -> impl Iterator<Item = &'a mut Observed> {
         let environments = &self.environments;
         let there = |env: &EnvId| environments.get(env).is_some_and(|env| env.spec.endpoint == *endpoint);
-        for one in self.observed.values_mut().filter(|one| there(&one.env)) {
-            one.doubted = Some(out.now + RECALL);
-        }
+        self.observed.values_mut().filter(move |one| there(&one.env))
     }
 
     /// Ends those that were not named again in time. While their endpoint does not answer, nothing is concluded.

@@ -84,6 +84,11 @@ impl State {
     /// Ends one that is not ours, by the word of a person who knows what follows.
     pub(super) fn end_other(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, deed: Deed, force: bool) {
         let order = EndOrder { deed, force, data: false };
+        if let Some(env) = self.environments.get(id).filter(|env| env.origin == Origin::Managed) {
+            let message = format!("{} was made by us", env.name);
+            let hint = format!("`hermes-tui env {} {}` ends it", short(deed), words::quoted(&env.name));
+            return out.refuse(reply, Refusal::new(RefusalKind::Usage, message, hint));
+        }
         if let Err(refusal) = self.check_end(id, order) {
             return out.refuse(reply, refusal);
         }

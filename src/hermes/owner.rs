@@ -32,6 +32,12 @@ pub fn find(made: Moment, main: u32, container: &str) -> Owner {
     find_in(Path::new("/proc"), made, main, container)
 }
 
+/// Whether a process that was found lives.
+#[must_use]
+pub fn lives(pid: u32) -> bool {
+    Process::read(&Path::new("/proc").join(pid.to_string()), 0).is_some()
+}
+
 fn find_in(proc: &Path, made: Moment, main: u32, container: &str) -> Owner {
     let namespace = std::fs::read_link(proc.join("self/ns/pid")).unwrap_or_default();
     if namespace.as_os_str() != FIRST_NAMESPACE {

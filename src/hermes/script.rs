@@ -8,32 +8,14 @@
 const LONGEST: usize = 16 << 10;
 const SETUP: &str = "hermes: prepare a shell";
 
-/// What a command line of the engine turned out to be.
+/// What a command line of the engine turned out to be: a command of an agent, a short name for what one of hermes's own
+/// tools does, or whatever somebody else runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Seen {
-    /// A command: an agent's, a short name for what one of hermes's tools does, or whatever somebody else runs.
-    Command {
-        /// The command.
-        command: String,
-        /// Where it runs.
-        cwd: Option<String>,
-    },
-    /// Starts a background process and returns.
-    Launch {
-        /// Its id, `proc_` and digits.
-        job: String,
-        /// The command.
-        command: String,
-        /// Where it runs.
-        cwd: Option<String>,
-    },
-    /// A look at a background process, which comes every two seconds.
-    Poll {
-        /// Its id.
-        job: String,
-        /// It has ended: this reads its exit code.
-        last: bool,
-    },
+pub struct Seen {
+    /// The command.
+    pub command: String,
+    /// Where it runs, where that can be told.
+    pub cwd: Option<String>,
 }
 
 /// Tells what a command line is. Words of it are joined by single spaces, as the engine's events do.
@@ -51,7 +33,7 @@ pub fn decode(line: &str) -> Seen {
 }
 
 fn plain(command: &str, cwd: Option<String>) -> Seen {
-    Seen::Command { command: shortened(command), cwd }
+    Seen { command: shortened(command), cwd }
 }
 
 fn shortened(command: &str) -> String {
@@ -120,14 +102,11 @@ fn background(command: &str, cwd: Option<&str>) -> Option<Seen> {
         let path = command.strip_prefix("cat ")?.strip_suffix(" 2>/dev/null")?;
         if unquoted(path).ends_with(ending) { job(path) } else { None }
     };
-    if let Some(job) = read(".log") {
-        return Some(Seen::Poll { job, last: false });
-    }
-    if let Some(job) = read(".exit") {
-        return Some(Seen::Poll { job, last: true });
-    }
-    if command.starts_with("kill -0 \"$(cat ") && command.ends_with("; echo $?") {
-        return job(command).map(|job| Seen::Poll { job, last: false });
+    // Three commands every two seconds: under one name they are one row.
+    let alive = command.starts_with("kill -0 \"$(cat ") && command.ends_with("; echo $?");
+    let asked = read(".log").or_else(|| read(".exit")).or_else(|| if alive { job(command) } else { None });
+    if let Some(job) = asked {
+        return Some(plain(&format!("hermes: wait for {job}"), None));
     }
     let (_, rest) = command.split_once("( nohup bash -lc ")?;
     let (word, after) = rest.split_once(" > ").filter(|_| command.starts_with("mkdir -p "))?;
@@ -136,7 +115,7 @@ fn background(command: &str, cwd: Option<&str>) -> Option<Seen> {
     let word = rest
         .rsplit_once(&format!("/hermes_bg_{job}.log"))
         .map_or(word, |(start, _)| start.rsplit_once(" > ").map_or(word, |(word, _)| word));
-    Some(Seen::Launch { job, command: shortened(&unquoted(word)), cwd: cwd.map(str::to_owned) })
+    Some(plain(&format!("{} &", unquoted(word)), cwd.map(str::to_owned)))
 }
 
 /// A short name for a script of the file tools.
@@ -190,13 +169,9 @@ mod tests {
     }
 
     fn seen(command: &str) -> String {
-        match decode(&wrapped(command, "/work")) {
-            Seen::Command { command, cwd } => {
-                assert_eq!(cwd.as_deref(), Some("/work"));
-                command
-            }
-            other => panic!("{other:?}"),
-        }
+        let seen = decode(&wrapped(command, "/work"));
+        assert_eq!(seen.cwd.as_deref(), Some("/work"));
+        seen.command
     }
 
     #[test]
@@ -205,10 +180,7 @@ mod tests {
         {
             assert_eq!(seen(command), command);
         }
-        let cwd = |word: &str| match decode(&wrapped("true", word)) {
-            Seen::Command { cwd, .. } => cwd,
-            other => panic!("{other:?}"),
-        };
+        let cwd = |word: &str| decode(&wrapped("true", word)).cwd;
         assert_eq!(cwd("'/a b'").as_deref(), Some("/a b"));
         assert_eq!(cwd("~").as_deref(), Some("~"));
         assert_eq!(cwd("$HOME/'a b'").as_deref(), Some("~/a b"));
@@ -218,10 +190,10 @@ mod tests {
     #[test]
     fn what_others_run_stays_as_it_is() {
         for line in ["bash", "bash -c echo hi", "sh -c eval 'x'\n__hermes_ec=$?\n", "cat /tmp/hermes_bg_proc_1.log"] {
-            assert_eq!(decode(line), Seen::Command { command: line.to_owned(), cwd: None });
+            assert_eq!(decode(line), Seen { command: line.to_owned(), cwd: None });
         }
         let long = "é".repeat(LONGEST);
-        let Seen::Command { command, .. } = decode(&long) else { panic!("a command") };
+        let command = decode(&long).command;
         assert!(command.ends_with('…') && command.len() <= LONGEST + 3);
     }
 
@@ -238,7 +210,7 @@ mod tests {
         assert_eq!(seen(write), "hermes: write /w/m2");
         assert_eq!(seen("wc -l < x"), "wc -l < x", "an agent's own");
         let setup = "bash -l -c umask 077\nexport -p > /tmp/hermes-snap-1.sh.tmp.$BASHPID\n__hermes_fns=$(declare -F)";
-        assert_eq!(decode(setup), Seen::Command { command: SETUP.to_owned(), cwd: None });
+        assert_eq!(decode(setup), Seen { command: SETUP.to_owned(), cwd: None });
     }
 
     #[test]
@@ -246,16 +218,14 @@ mod tests {
         let launch = "mkdir -p /tmp && ( nohup bash -lc 'sleep 5 > '\"'\"'a b'\"'\"'' > /tmp/hermes_bg_proc_0f9e.log 2>&1; \
             rc=$?; printf '%s\\n' \"$rc\" > /tmp/hermes_bg_proc_0f9e.exit ) & echo $! > /tmp/hermes_bg_proc_0f9e.pid && \
             cat /tmp/hermes_bg_proc_0f9e.pid";
-        let job = "proc_0f9e".to_owned();
-        let cwd = Some("/work".to_owned());
-        let command = "sleep 5 > 'a b'".to_owned();
-        assert_eq!(decode(&wrapped(launch, "/work")), Seen::Launch { job: job.clone(), command, cwd });
-        for (command, last) in [
-            ("cat /tmp/hermes_bg_proc_0f9e.log 2>/dev/null", false),
-            ("kill -0 \"$(cat /tmp/hermes_bg_proc_0f9e.pid 2>/dev/null)\" 2>/dev/null; echo $?", false),
-            ("cat /tmp/hermes_bg_proc_0f9e.exit 2>/dev/null", true),
+        assert_eq!(seen(launch), "sleep 5 > 'a b' &");
+        for command in [
+            "cat /tmp/hermes_bg_proc_0f9e.log 2>/dev/null",
+            "kill -0 \"$(cat /tmp/hermes_bg_proc_0f9e.pid 2>/dev/null)\" 2>/dev/null; echo $?",
+            "cat /tmp/hermes_bg_proc_0f9e.exit 2>/dev/null",
         ] {
-            assert_eq!(decode(&wrapped(command, "/")), Seen::Poll { job: job.clone(), last }, "{command}");
+            let expected = Seen { command: "hermes: wait for proc_0f9e".to_owned(), cwd: None };
+            assert_eq!(decode(&wrapped(command, "/")), expected, "{command}");
         }
     }
 }

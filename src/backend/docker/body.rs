@@ -17,9 +17,9 @@ const WORKSPACE: &str = "/workspace";
 const MAX_PROCESSES: i64 = 4096;
 /// Most open files of one process.
 const MAX_FILES: u64 = 65_536;
-/// Most processes of one user. The kernel counts them on the whole machine, so that this may only be generous; what
-/// bounds a container is [`MAX_PROCESSES`].
-const MAX_OF_USER: u64 = 1 << 20;
+/// Most processes of one user. The kernel counts them on the whole machine, so that this is generous (as many as there
+/// are numbers for, by its own default, and as podman lets itself have); what bounds a container is [`MAX_PROCESSES`].
+const MAX_OF_USER: u64 = 32_768;
 /// Kept of all capabilities: what package managers and tools that change owners or users need, within the container.
 const CAPABILITIES: [&str; 6] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"];
 /// Of the temporary folder; programs in it may run, as builds expect.

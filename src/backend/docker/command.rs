@@ -1,6 +1,7 @@
 //! Commands without a terminal in a container: output and errors apart.
 
 use super::super::{ExecLink, ExecSpec, Result};
+use super::engine::Engine;
 use super::hijack;
 use super::inside::{self, Leader, Said};
 use super::run::{Program, Shared, variables};
@@ -33,8 +34,25 @@ pub async fn exec(inner: Shared, sandbox: SandboxId, spec: ExecSpec) -> Result<E
     args.extend(spec.argv);
     let call = spec.call.as_str().to_owned();
     let env = variables(&spec.env, ("HTUI_CALL", &call));
-    let flight = Flight::begin(&inner, call);
-    let exec = inner.start_exec(&engine, &sandbox, Program { args, env, tty: false }).await?;
+    loop {
+        let interpreter = inner.interpreter(&sandbox);
+        let program = Program { interpreter, args: args.clone(), env: env.clone(), tty: false };
+        let flight = Flight::begin(&inner, call.clone());
+        match run(inner.clone(), engine.clone(), sandbox.clone(), program, flight).await {
+            Err(error) if inner.has_other(&sandbox, interpreter, &error) => {}
+            other => return other,
+        }
+    }
+}
+
+async fn run(
+    inner: Shared,
+    engine: Arc<Engine>,
+    sandbox: SandboxId,
+    program: Program,
+    flight: Flight,
+) -> Result<ExecLink> {
+    let exec = inner.start_exec(&engine, &sandbox, program).await?;
     let (reader, stdin) = exec.stream.into_split();
     let (to_output, mut stdout) = tokio::io::duplex(BUFFER);
     let (to_errors, stderr) = tokio::io::duplex(BUFFER);

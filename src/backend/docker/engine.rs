@@ -10,8 +10,10 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// An engine that has not said who it is by then does not answer.
+/// An engine that has not said anything by then does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// For saying who it is. Podman asks the system's package manager for that, each time.
+const SELF_DESCRIPTION: Duration = Duration::from_secs(15);
 /// Waiting for the head of a response; a stop waits for its grace period meanwhile.
 const RESPONSE_SECONDS: u64 = 120;
 
@@ -184,21 +186,28 @@ async fn connect(socket: &Path) -> std::result::Result<Engine, String> {
         return Err("no such socket".into());
     }
     let text = socket.to_str().ok_or("its path is not UTF-8")?;
+    let docker =
+        Docker::connect_with_unix(text, RESPONSE_SECONDS, API_DEFAULT_VERSION).map_err(|error| error.to_string())?;
+    within(PATIENCE, docker.ping()).await?;
     let work = async {
-        let docker =
-            Docker::connect_with_unix(text, RESPONSE_SECONDS, API_DEFAULT_VERSION)?.negotiate_version().await?;
-        let version = docker.version().await?;
-        let info = docker.info().await?;
+        let docker = docker.negotiate_version().await?;
+        let (version, info) = tokio::try_join!(docker.version(), docker.info())?;
         Ok::<_, Error>((docker, version, info))
     };
-    let late = |_| format!("no answer within {} s", PATIENCE.as_secs());
-    let (docker, version, info) =
-        tokio::time::timeout(PATIENCE, work).await.map_err(late)?.map_err(|error| error.to_string())?;
+    let (docker, version, info) = within(SELF_DESCRIPTION, work).await?;
     let podman = version.components.iter().flatten().any(|one| one.name.to_lowercase().contains("podman"));
     let product = if podman { "podman" } else { "docker" };
     let description =
         format!("{product} {} (API {})", version.version.unwrap_or_default(), version.api_version.unwrap_or_default());
     Ok(Engine { docker, socket: socket.to_owned(), description, podman, unenforced: unenforced(&info, podman) })
+}
+
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = std::result::Result<T, Error>>,
+) -> std::result::Result<T, String> {
+    let late = |_| format!("no answer within {} s", limit.as_secs());
+    tokio::time::timeout(limit, work).await.map_err(late)?.map_err(|error| error.to_string())
 }
 
 fn unenforced(info: &SystemInfo, podman: bool) -> Vec<String> {

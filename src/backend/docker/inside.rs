@@ -12,8 +12,12 @@ macro_rules! sign {
         "# hermes-tui:"
     };
 }
-/// How every command of ours begins, by which it is told from others in the engine's events.
-pub const SIGN: &str = concat!("sh -c ", sign!());
+/// What every command of ours holds, by which it is told from others in the engine's events.
+pub const SIGN: &str = concat!(" -c ", sign!());
+
+/// What can run the scripts here, best first. The last two are of images that have nothing else, whose search path may
+/// not name them.
+pub const INTERPRETERS: [&str; 6] = ["sh", "bash", "ash", "dash", "/bin/sh", "/busybox/sh"];
 
 /// Shells, best first.
 const SHELLS: &str = "bash zsh ash sh";
@@ -51,7 +55,14 @@ pub fn session(configured: Option<&str>) -> String {
          case ${{1##*/}} in bash) PS1='\\u@\\h:\\w\\$ ';; zsh) PS1='%n@%m:%~%# ';; *) PS1='${{PWD}} $ ';; esac\n\
          export PS1; unset s; fi\n"
     );
-    begin("read -r htui\n", &choose)
+    // A terminal that is not described there is none that anything there can draw on; what brings its own
+    // descriptions knows this one.
+    let term = "t() { for d in \"$HOME/.terminfo\" /etc/terminfo /lib/terminfo /usr/share/terminfo /usr/lib/terminfo; do\n\
+         [ -e \"$d/${1%\"${1#?}\"}/$1\" ] && return 0; done; return 1; }\n\
+         t \"${TERM:-none}\" || for s in xterm-256color xterm vt100 none; do t $s && break; done\n\
+         case $s in '') ;; none) TERM=xterm-256color;; *) TERM=$s;; esac\n\
+         export TERM; unset -f t; unset s d\n";
+    begin(&format!("{term}read -r htui\n"), &choose)
 }
 
 fn quote(word: &str) -> String {
@@ -174,8 +185,14 @@ fn row(text: &str) -> Option<Row> {
 pub fn weigh(scan: &str, in_flight: &BTreeSet<String>) -> Evidence {
     let boot = scan.lines().find_map(|line| line.strip_prefix("btime ")).and_then(|text| text.parse::<u64>().ok());
     let all: Vec<Row> = scan.lines().filter_map(row).filter(|row| !matches!(row.state, 'Z' | 'X')).collect();
-    // The init starts it before anything else can be there, and ends with it.
-    let main = all.iter().filter(|row| row.parent == 1).min_by_key(|row| (row.born, row.pid)).map(|row| row.pid);
+    // An init starts it before anything else can be there, and ends with it. Without one it is the first process.
+    let init = all.iter().any(|row| row.pid == 1 && is_init(&row.name));
+    let main = all
+        .iter()
+        .filter(|_| init)
+        .filter(|row| row.parent == 1)
+        .min_by_key(|row| (row.born, row.pid))
+        .map(|row| row.pid);
     let flying: BTreeSet<u32> = all
         .iter()
         .filter(|row| row.own.strip_prefix('c').is_some_and(|call| in_flight.contains(call)))
@@ -210,6 +227,11 @@ pub fn weigh(scan: &str, in_flight: &BTreeSet<String>) -> Evidence {
     evidence
 }
 
+/// Those of the engines and the usual ones of images.
+fn is_init(name: &str) -> bool {
+    matches!(name, "docker-init" | "podman-init" | "catatonit" | "tini" | "tini-static" | "dumb-init")
+}
+
 fn is_shell(name: &str) -> bool {
     matches!(name, "bash" | "zsh" | "ash" | "sh" | "dash" | "fish" | "ksh" | "busybox")
 }
@@ -237,6 +259,13 @@ mod tests {
         let scan = "20 0 20 20 S 21 100 s bash\tbash\n21 20 21 20 R 21 101 - vim\tvim\n";
         let found = weigh(scan, &BTreeSet::new());
         assert_eq!((found.idle_shells, found.processes.len(), found.processes[0].pid), (0, 1, 21));
+    }
+
+    #[test]
+    fn children_of_a_main_command_without_an_init_count() {
+        let scan = "1 0 1 1 S -1 50 - server\tserver\n7 1 1 1 S -1 51 - worker\tworker\n";
+        let found = weigh(scan, &BTreeSet::new());
+        assert_eq!((found.processes.len(), found.processes[0].pid), (1, 7));
     }
 
     #[test]

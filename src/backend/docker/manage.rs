@@ -4,10 +4,11 @@ use super::super::{BackendError, Progress, ProvisionSpec, Result, SandboxInfo};
 use super::body::{self, MAINS};
 use super::engine::{Engine, Engines, is_missing};
 use super::hub::Hub;
+use super::others::Others;
 use super::own::OwnExecs;
 use super::record::{Record, Records};
 use super::{DockerConfig, image, labels};
-use crate::domain::{EnvId, FailureKind, FoundSandbox, Generation, SandboxId, SandboxState};
+use crate::domain::{EnvId, FailureKind, FoundSandbox, Generation, Origin, SandboxId, SandboxState};
 use bollard::errors::Error;
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum};
 use bollard::query_parameters::{
@@ -41,6 +42,10 @@ pub struct Inner {
     pub in_flight: Mutex<BTreeSet<String>>,
     /// Execs of ours, among those that the engine tells of.
     pub own_execs: OwnExecs,
+    /// What runs our scripts in containers where it is not the usual shell.
+    pub interpreters: Mutex<BTreeMap<SandboxId, &'static str>>,
+    /// Containers of others.
+    pub others: Others,
     records: Records,
     locks: Mutex<BTreeMap<EnvId, Arc<tokio::sync::Mutex<()>>>>,
 }
@@ -105,6 +110,8 @@ impl Inner {
             hub: Hub::default(),
             in_flight: Mutex::default(),
             own_execs: OwnExecs::default(),
+            interpreters: Mutex::default(),
+            others: Others::default(),
             records: Records::new(&config.data_dir),
             locks: Mutex::default(),
             config,
@@ -129,20 +136,6 @@ impl Inner {
         self.locks.lock().unwrap_or_else(PoisonError::into_inner).entry(env.clone()).or_default().clone()
     }
 
-    /// Everything of this profile.
-    pub async fn list(&self) -> Result<Vec<FoundSandbox>> {
-        let engine = self.engine().await?;
-        let mut found = Vec::new();
-        for id in self.ids(&engine, None).await? {
-            // One that went away meanwhile is none.
-            if let Some(ours) = self.look(&engine, &id).await? {
-                found.push(ours.found);
-            }
-        }
-        found.sort_by(|a, b| a.env.cmp(&b.env));
-        Ok(found)
-    }
-
     async fn ids(&self, engine: &Engine, env: Option<&EnvId>) -> Result<Vec<String>> {
         let mut wanted = vec![labels::filter(&self.profile)];
         wanted.extend(env.map(labels::environment_filter));
@@ -159,20 +152,46 @@ impl Inner {
     /// It is not of this profile, or the engine cannot be asked.
     pub async fn look(&self, engine: &Engine, id: &str) -> Result<Option<Ours>> {
         let Some(seen) = self.look_any(engine, id).await? else { return Ok(None) };
-        let labels = seen.raw.config.as_ref().and_then(|config| config.labels.clone()).unwrap_or_default();
-        let Some(mut found) = labels::read(&self.profile, seen.sandbox.as_str(), &labels, seen.state) else {
-            return Err(BackendError::new(
-                FailureKind::Surprise,
-                format!("the container {id} was not made by this profile"),
-                "it was left alone",
-            ));
-        };
+        let found = self.ours(&seen).ok_or_else(|| not_ours(id))?;
+        Ok(Some(Ours { found, seen }))
+    }
+
+    /// What the labels of one of this profile say.
+    pub fn ours(&self, seen: &Seen) -> Option<FoundSandbox> {
+        let labels = seen.raw.config.as_ref().and_then(|config| config.labels.as_ref())?;
+        let mut found = labels::read(&self.profile, seen.sandbox.as_str(), labels, seen.state)?;
         found.generation = if seen.state == SandboxState::Stopped {
             self.records.at_rest(&found.env, &found.sandbox, found.generation)
         } else {
             self.records.observe(&found.env, &found.sandbox, found.generation, seen.started_at())
         };
+        Some(found)
+    }
+
+    /// Looks at one that is listed, whoever made it. `None` if there is no such container.
+    ///
+    /// # Errors
+    /// It is not one to be listed, or the engine cannot be asked.
+    async fn look_listed(&self, engine: &Engine, id: &str) -> Result<Option<Ours>> {
+        let Some(seen) = self.look_any(engine, id).await? else { return Ok(None) };
+        let found = self.recognise(engine, &seen).await?.ok_or_else(|| not_ours(id))?;
         Ok(Some(Ours { found, seen }))
+    }
+
+    /// Looks at one that is to be ended.
+    ///
+    /// # Errors
+    /// It is not that of whom it was taken for.
+    async fn look_once_more(&self, engine: &Engine, sandbox: &SandboxId, whose: Origin) -> Result<Option<Ours>> {
+        let ours = self.look_listed(engine, sandbox.as_str()).await?;
+        if ours.as_ref().is_some_and(|ours| ours.found.origin != whose) {
+            return Err(BackendError::new(
+                FailureKind::Surprise,
+                format!("the container {} was made by somebody else than was thought", short(sandbox)),
+                "it was left alone",
+            ));
+        }
+        Ok(ours)
     }
 
     /// Looks at one, whoever made it. `None` if there is no such container.
@@ -229,7 +248,7 @@ impl Inner {
             let Some(ours) = self.look(&engine, &id).await? else { continue };
             if ours.seen.never_started {
                 // Left over from a making that was cut off.
-                self.delete(&engine, &id).await?;
+                self.delete(&engine, &id, Origin::Managed).await?;
                 continue;
             }
             return self.start_found(&engine, ours, &wanted).await;
@@ -299,13 +318,13 @@ impl Inner {
         self.records.write(&wanted.env, &record);
         if let Err(error) = engine.docker.start_container(&id, None::<StartContainerOptions>).await {
             let failed = self.engines.failed("starting the container", &error);
-            self.delete(engine, &id).await?;
+            self.delete(engine, &id, Origin::Managed).await?;
             return if lacks_program(&error) { Ok(Err(failed.message)) } else { Err(failed) };
         }
         match self.settled(engine, &id, main.0[0]).await? {
             Some(ours) if ours.found.state == SandboxState::Running => Ok(Ok(self.info(engine, ours))),
             Some(_) => {
-                self.delete(engine, &id).await?;
+                self.delete(engine, &id, Origin::Managed).await?;
                 Ok(Err(format!("{} ended at once", main.0[0])))
             }
             None => Err(missing(&SandboxId::new(id))),
@@ -351,7 +370,7 @@ impl Inner {
         let lock = self.lock(&wanted.env);
         let _one_at_a_time = lock.lock().await;
         let engine = self.engine().await?;
-        let ours = self.look(&engine, sandbox.as_str()).await?.ok_or_else(|| missing(sandbox))?;
+        let ours = self.look_listed(&engine, sandbox.as_str()).await?.ok_or_else(|| missing(sandbox))?;
         if ours.found.env != wanted.env {
             return Err(BackendError::new(
                 FailureKind::Surprise,
@@ -359,7 +378,20 @@ impl Inner {
                 "list the environments again",
             ));
         }
-        self.start_found(&engine, ours, &wanted).await
+        if ours.found.origin == Origin::Managed {
+            return self.start_found(&engine, ours, &wanted).await;
+        }
+        match ours.found.state {
+            SandboxState::Running => return Ok(self.info(&engine, ours)),
+            SandboxState::Paused => return Err(paused(sandbox)),
+            SandboxState::Stopped => {}
+        }
+        let started = engine.docker.start_container(sandbox.as_str(), None::<StartContainerOptions>).await;
+        started.map_err(|error| self.engines.failed("starting the container", &error))?;
+        match self.look_listed(&engine, sandbox.as_str()).await?.ok_or_else(|| missing(sandbox))? {
+            ours if ours.found.state == SandboxState::Running => Ok(self.info(&engine, ours)),
+            _ => Err(ended_at_once(sandbox)),
+        }
     }
 
     async fn start_found(&self, engine: &Engine, ours: Ours, wanted: &ProvisionSpec) -> Result<SandboxInfo> {
@@ -384,16 +416,12 @@ impl Inner {
         if ours.found.state == SandboxState::Running {
             return Ok(self.info(engine, ours));
         }
-        Err(BackendError::new(
-            FailureKind::Temporary,
-            format!("the container {} ended right after its start", short(&id)),
-            format!("see `docker logs {}`", short(&id)),
-        ))
+        Err(ended_at_once(&id))
     }
 
-    pub async fn stop(&self, sandbox: &SandboxId) -> Result<()> {
+    pub async fn stop(&self, sandbox: &SandboxId, whose: Origin) -> Result<()> {
         let engine = self.engine().await?;
-        match self.look(&engine, sandbox.as_str()).await? {
+        match self.look_once_more(&engine, sandbox, whose).await? {
             Some(ours) => self.halt(&engine, &ours.seen).await,
             None => Ok(()),
         }
@@ -418,11 +446,14 @@ impl Inner {
         }
     }
 
-    pub async fn remove(&self, sandbox: &SandboxId) -> Result<()> {
+    pub async fn remove(&self, sandbox: &SandboxId, whose: Origin) -> Result<()> {
         let engine = self.engine().await?;
-        let Some(ours) = self.look(&engine, sandbox.as_str()).await? else { return Ok(()) };
+        let Some(ours) = self.look_once_more(&engine, sandbox, whose).await? else { return Ok(()) };
         self.halt(&engine, &ours.seen).await?;
-        self.delete(&engine, sandbox.as_str()).await?;
+        self.delete(&engine, sandbox.as_str(), whose).await?;
+        if whose != Origin::Managed {
+            return Ok(());
+        }
         self.records.remove(&ours.found.env);
         if self.ids(&engine, None).await.is_ok_and(|left| left.is_empty()) {
             self.engines.forget();
@@ -430,9 +461,11 @@ impl Inner {
         Ok(())
     }
 
-    /// Never by force: what somebody started again meanwhile stays. Folders of the host are no volumes.
-    async fn delete(&self, engine: &Engine, id: &str) -> Result<()> {
-        let options = RemoveContainerOptionsBuilder::default().v(true).force(false).build();
+    /// Never by force: what somebody started again meanwhile stays. Folders of the host are no volumes. Volumes of
+    /// containers that are not ours stay.
+    async fn delete(&self, engine: &Engine, id: &str, whose: Origin) -> Result<()> {
+        let volumes = whose == Origin::Managed;
+        let options = RemoveContainerOptionsBuilder::default().v(volumes).force(false).build();
         match engine.docker.remove_container(id, Some(options)).await {
             Err(error) if !is_missing(&error) => Err(self.engines.failed("removing the container", &error)),
             _ => Ok(()),
@@ -441,7 +474,7 @@ impl Inner {
 
     pub async fn inspect(&self, sandbox: &SandboxId) -> Result<Option<SandboxInfo>> {
         let engine = self.engine().await?;
-        Ok(self.look(&engine, sandbox.as_str()).await?.map(|ours| self.info(&engine, ours)))
+        Ok(self.look_listed(&engine, sandbox.as_str()).await?.map(|ours| self.info(&engine, ours)))
     }
 
     fn info(&self, engine: &Engine, ours: Ours) -> SandboxInfo {
@@ -495,6 +528,22 @@ fn lacks_program(error: &Error) -> bool {
 /// The part of an id that people know.
 pub fn short(sandbox: &SandboxId) -> &str {
     sandbox.as_str().get(..12).unwrap_or(sandbox.as_str())
+}
+
+fn not_ours(id: &str) -> BackendError {
+    BackendError::new(
+        FailureKind::Surprise,
+        format!("the container {id} was not made by this profile"),
+        "it was left alone",
+    )
+}
+
+fn ended_at_once(sandbox: &SandboxId) -> BackendError {
+    BackendError::new(
+        FailureKind::Temporary,
+        format!("the container {} ended right after its start", short(sandbox)),
+        format!("see `docker logs {}`", short(sandbox)),
+    )
 }
 
 /// There is no such container.

@@ -7,34 +7,41 @@
 mod arrival;
 mod body;
 mod command;
+mod discover;
 mod details;
 mod engine;
+mod feed;
 mod hijack;
 mod hub;
 mod image;
 mod inside;
 mod labels;
 mod manage;
+mod others;
 mod own;
+mod pace;
 mod record;
 mod run;
 mod session;
+mod watched;
 mod watching;
 
 pub use labels::profile as profile_label;
 
 use super::details::{Details, Stats};
 use super::{
-    AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
-    Result, SandboxInfo,
+    AttachSpec, Backend, BackendError, BackendEvent, Candidate, Capabilities, ExecLink, ExecSpec, Probe, Progress,
+    ProvisionSpec, Result, SandboxInfo,
 };
 use crate::domain::{
     BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
 };
+use crate::hermes::home::Places;
 use crate::pty::PtyLink;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use manage::Inner;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
@@ -53,6 +60,8 @@ pub struct DockerConfig {
     pub shell: Option<String>,
     /// After TERM, how long a container may take before KILL.
     pub stop_grace: Duration,
+    /// Where hermes-agents keep their files.
+    pub homes: Places,
 }
 
 impl DockerConfig {
@@ -62,7 +71,14 @@ impl DockerConfig {
             Ok(sockets) => (sockets, None),
             Err(why) => (Vec::new(), Some(why)),
         };
-        Self { data_dir: data_dir.into(), sockets, misconfigured, shell: None, stop_grace: Duration::from_secs(10) }
+        Self {
+            data_dir: data_dir.into(),
+            sockets,
+            misconfigured,
+            shell: None,
+            stop_grace: Duration::from_secs(10),
+            homes: Places::new(variable),
+        }
     }
 }
 
@@ -132,14 +148,14 @@ impl Backend for DockerBackend {
         self.to_the_end(async move { inner.start(&sandbox, spec).await })
     }
 
-    fn stop(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
+    fn stop(&self, sandbox: SandboxId, whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
-        self.to_the_end(async move { inner.stop(&sandbox).await })
+        self.to_the_end(async move { inner.stop(&sandbox, whose).await })
     }
 
-    fn remove(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
+    fn remove(&self, sandbox: SandboxId, whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
-        self.to_the_end(async move { inner.remove(&sandbox).await })
+        self.to_the_end(async move { inner.remove(&sandbox, whose).await })
     }
 
     fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>> {
@@ -186,6 +202,14 @@ impl Backend for DockerBackend {
 
     fn exec(&self, sandbox: SandboxId, spec: ExecSpec) -> BoxFuture<'_, Result<ExecLink>> {
         Box::pin(command::exec(self.inner.clone(), sandbox, spec))
+    }
+
+    fn candidates(&self) -> BoxFuture<'_, Result<Vec<Candidate>>> {
+        Box::pin(self.inner.candidates())
+    }
+
+    fn choose(&self, chosen: BTreeSet<String>) {
+        self.inner.others.choose(chosen);
     }
 
     fn watch(&self) -> BoxStream<'static, BackendEvent> {

@@ -50,7 +50,7 @@ mod tests {
         own.insert("a");
         own.insert("a");
         assert!(own.contains("a", ""));
-        assert!(!own.contains("b", "exec_create: bash -c hermes-tui"));
+        assert!(!own.contains("b", "exec_create: bash -c hermes-tui: x"));
         for script in [inside::command(), inside::session(None), inside::SCAN.to_owned(), inside::SIGNAL.to_owned()] {
             assert!(own.contains("b", &format!("exec_create: sh -c {script} htui /")), "{script}");
         }
