@@ -121,10 +121,15 @@ struct Passing {
 
 impl Tap {
     pub fn new(path: PathBuf, engine: PathBuf) -> Self {
-        let listener = UnixListener::bind(&path).expect("a socket");
         let tap = Self { path, engine, calls: Arc::default(), now: Arc::default(), state: Arc::default() };
-        let (engine, calls, state) = (tap.engine.clone(), tap.calls.clone(), tap.state.clone());
-        let now = tap.now.clone();
+        tap.listen();
+        tap
+    }
+
+    fn listen(&self) {
+        let listener = UnixListener::bind(&self.path).expect("a socket");
+        let (engine, calls, state) = (self.engine.clone(), self.calls.clone(), self.state.clone());
+        let now = self.now.clone();
         std::thread::spawn(move || {
             for near in listener.incoming() {
                 let Ok(near) = near else { return };
@@ -145,7 +150,6 @@ impl Tap {
                 pass(far, near, || {});
             }
         });
-        tap
     }
 
     /// How many connections were made so far.
@@ -167,8 +171,11 @@ impl Tap {
         }
     }
 
+    /// Lets them through again, at a socket that is made anew as an engine does.
     pub fn open(&self) {
         self.state.lock().expect("whole").closed = false;
+        std::fs::remove_file(&self.path).expect("the socket is there");
+        self.listen();
     }
 }
 

@@ -208,7 +208,6 @@ async fn a_restart_that_nobody_could_tell_us_of_is_found_when_the_engine_answers
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "pauses are not shown yet"]
 async fn a_pause_is_shown_and_ends_nothing() {
     let Some(weather) = Weather::usual().await else { return };
     let started = weather.state().await.started_at;
@@ -284,7 +283,9 @@ async fn while_an_engine_is_away_nothing_is_decided_and_nobody_hammers_at_its_do
     assert!(tries > 0 && tries <= most, "{tries} tries, at most {most}");
 
     engine::wait(async { engine.up() });
-    weather.tmux.wait_until("the engine is back", |screen| {
+    let now = Instant::now();
+    tap.open();
+    weather.shown("the engine is back", now, |screen| {
         !screen.contains("✕ docker") && Weather::row(screen).contains('●') && weather.keeps(screen)
     });
     let left = wait_for("a deadline after the return", PATIENCE, || {

@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct World {
-    folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
     pub cleaner: Cleaner,
     pub backend: Arc<DockerBackend>,
     podman: Option<Podman>,

@@ -21,8 +21,8 @@ pub const SOON: Duration = Duration::from_secs(20);
 
 /// What the image of a hermes-agent must have, and what its tools use.
 const PROGRAMS: [&str; 27] = [
-    "awk", "bash", "cat", "chmod", "dash", "date", "env", "find", "grep", "head", "hostname", "id", "ls", "mkdir", "mktemp",
-    "mv", "nohup", "printf", "rm", "sed", "sleep", "sort", "stat", "touch", "tr", "uname", "wc",
+    "awk", "bash", "cat", "chmod", "dash", "date", "env", "find", "grep", "head", "hostname", "id", "ls", "mkdir",
+    "mktemp", "mv", "nohup", "printf", "rm", "sed", "sleep", "sort", "stat", "touch", "tr", "uname", "wc",
 ];
 
 /// The interpreter with the code in it, made once and kept with the build. `None`, with a word, where it cannot be had.
@@ -55,7 +55,8 @@ fn make_python() -> Result<PathBuf, String> {
     }
     let _ = std::fs::remove_dir_all(&folder);
     let run = |program: &Path, args: &[&str]| {
-        let output = Command::new(program).args(args).output().map_err(|error| format!("{}: {error}", program.display()))?;
+        let output =
+            Command::new(program).args(args).output().map_err(|error| format!("{}: {error}", program.display()))?;
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         if output.status.success() { Ok(()) } else { Err(said) }
     };

@@ -88,7 +88,8 @@ fn turns_are_derived_from_a_state_that_the_real_code_wrote_and_still_writes() {
 fn a_home_without_conversations_and_one_with_something_else_in_its_place_are_told_apart() {
     let folder = tempfile::tempdir().expect("a folder");
     assert!(History::open(folder.path()).expect("nothing wrong").is_none());
-    std::fs::write(folder.path().join("state.db"), "this is no database at all, whatever its name says").expect("written");
+    std::fs::write(folder.path().join("state.db"), "this is no database at all, whatever its name says")
+        .expect("written");
     let why = match History::open(folder.path()) {
         Ok(Some(history)) => history.sessions().expect_err("it cannot be read"),
         Ok(None) => panic!("it is there"),

@@ -17,9 +17,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The events that are asked for. Podman filters by names of its own.
-pub const WANTED: [&str; 11] = [
-    "create", "start", "die", "died", "destroy", "remove", "pause", "unpause", "exec_start", "exec_die", "exec_died",
-];
+pub const WANTED: [&str; 11] =
+    ["create", "start", "die", "died", "destroy", "remove", "pause", "unpause", "exec_start", "exec_die", "exec_died"];
 const REMOVED: &str = "its container was removed";
 /// What is made is started at once; if it was not by then, it is listed as it is.
 const SETTLED: Span = Span(700);

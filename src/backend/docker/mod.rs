@@ -7,8 +7,8 @@
 mod arrival;
 mod body;
 mod command;
-mod discover;
 mod details;
+mod discover;
 mod engine;
 mod feed;
 mod hijack;
