@@ -2,7 +2,8 @@
 
 use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
-use crate::backend::Backend;
+use crate::backend::docker::places::MAIN;
+use crate::backend::{Backend, Standing};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -11,18 +12,26 @@ pub fn look_around(backends: Vec<Arc<dyn Backend>>, inbox: Inbox) {
     tokio::spawn(async move {
         let mut found = Vec::new();
         for backend in backends {
+            // Nobody named it, and nothing was ever there; or it is listed already.
+            if backend.standing() != Standing::Listed && backend.endpoint().as_str() != MAIN {
+                continue;
+            }
             let (state, usable) = match backend.probe().await {
                 Ok(probe) => (probe.description, true),
                 Err(error) => (format!("{}; {}", error.message, error.hint), false),
             };
             found.push((backend.endpoint().to_string(), state, usable));
         }
-        if let Some(home) = hermes_home().filter(|home| home.join("state.db").exists()) {
-            let state = format!("conversations at {}; this version does not read them", home.display());
-            found.push(("hermes-agent".to_owned(), state, false));
-        }
+        found.extend(hermes().map(|state| ("hermes-agent".to_owned(), state, false)));
         inbox.send(Inbound::Msg(Msg::Found(found))).await;
     });
+}
+
+/// What is here of hermes-agent, for people.
+#[must_use]
+pub fn hermes() -> Option<String> {
+    let home = hermes_home().filter(|home| home.join("state.db").exists())?;
+    Some(format!("conversations at {}; this version does not read them", home.display()))
 }
 
 fn hermes_home() -> Option<PathBuf> {
