@@ -7,7 +7,7 @@ use crate::domain::{
     BackendKind, Call, CallId, Conversation, Deed, EndpointId, EnvId, Environment, Holder, Moment, Notice, Origin,
     Persistence, Phase, Session, SessionId, SessionState, Span, State, Turn, Verdict,
 };
-use crate::runtime::redact::{MASK, redact};
+use crate::runtime::redact::{label, redact};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -269,13 +269,7 @@ fn limits(extra: &EnvExtra) -> Vec<Value> {
 /// Labels, but no secret that somebody put there.
 fn labels(env: &Environment, extra: &EnvExtra) -> BTreeMap<String, String> {
     let labels = extra.details.iter().flat_map(|details| &details.labels);
-    labels
-        .map(|(name, value)| {
-            let secret = ["token", "secret", "password", "passwd", "credential", "api-key", "api_key"];
-            let secret = secret.iter().any(|word| name.to_lowercase().contains(word));
-            (name.clone(), if secret { MASK.to_owned() } else { clean(value, Some(env)) })
-        })
-        .collect()
+    labels.map(|(name, value)| (name.clone(), label(name, &clean(value, Some(env))))).collect()
 }
 
 /// A verdict.

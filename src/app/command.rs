@@ -61,6 +61,8 @@ pub enum Action {
     AgentPane,
     /// The reaper's verdict.
     Explain,
+    /// What the environment's sandbox is made of and what it uses.
+    Details,
     /// Stops the idle clock, or lets it run again.
     Pin,
     /// One more idle time.
@@ -249,6 +251,7 @@ pub const COMMANDS: &[Command] = commands! {
     Environments "env-pin" "pin" "Stop the idle clock, or let it run again" ["P"] ["P" "p"] [] false Action::Pin;
     Environments "env-extend" "extend" "One more idle time" ["+"] ["+"] [] false Action::Extend;
     Environments "env-explain" "explain" "Why it is kept or torn down, with the evidence" ["e"] ["e"] [] false Action::Explain;
+    Environments "env-details" "details" "What its sandbox is made of, what survives, what it uses now" ["i"] ["i"] [] false Action::Details;
     Environments "env-rename" "rename env" "Give the environment another name" ["$"] ["," "R"] [] false Action::RenameEnv;
     Environments "env-start" "start" "Start the sandbox" [] ["s"] [] false Action::StartEnv;
     Environments "env-stop" "stop" "Stop the sandbox; says what is lost and asks" [] ["S"] [] false Action::StopEnv;

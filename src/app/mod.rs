@@ -32,4 +32,5 @@ pub use model::Model;
 pub use msg::{ClientCaps, ClientId, Cmd, Msg, Role, Stream};
 pub use saved::Layout;
 pub use update::update;
+pub use view::details::{LookedAt, looked_at};
 pub use view::view_model;

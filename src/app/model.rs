@@ -49,6 +49,15 @@ pub struct Model {
     pub(super) warnings: Vec<String>,
 }
 
+/// What is known of a sandbox that somebody looks at.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Seen {
+    /// Name and detail of each fact.
+    pub facts: Vec<(String, String)>,
+    /// What it uses at this moment.
+    pub usage: String,
+}
+
 /// What all clients share.
 #[derive(Default)]
 pub struct Workspace {
@@ -62,6 +71,8 @@ pub struct Workspace {
     pub feeds: Feeds,
     /// What slow things say.
     pub progress: BTreeMap<EnvId, String>,
+    /// What is known of sandboxes that somebody looks at.
+    pub seen: BTreeMap<EnvId, Seen>,
     /// What was found on this machine.
     pub found: Vec<(String, String, bool)>,
     /// What was copied last.

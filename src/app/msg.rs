@@ -120,6 +120,20 @@ pub enum Msg {
         /// One line.
         text: String,
     },
+    /// What a sandbox is made of: name and detail of each fact. Nothing, once nobody looks any more.
+    Details {
+        /// Of which environment.
+        env: EnvId,
+        /// The facts.
+        facts: Vec<(String, String)>,
+    },
+    /// What a sandbox uses at this moment, in a line.
+    Usage {
+        /// Of which environment.
+        env: EnvId,
+        /// The line.
+        text: String,
+    },
     /// What was found on this machine, for the welcome: name, state, usable.
     Found(Vec<(String, String, bool)>),
     /// Something to tell every client that the core does not know of (journal trouble, configuration).

@@ -38,6 +38,13 @@ pub enum Overlay {
     Form(Form),
     /// Conversations, turns, commands.
     Turns(TurnList),
+    /// What an environment's sandbox is made of, and what it uses while that is shown.
+    Details {
+        /// Of which environment.
+        env: EnvId,
+        /// First line shown.
+        scroll: usize,
+    },
     /// A verdict.
     Explain {
         /// On which environment.

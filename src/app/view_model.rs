@@ -368,6 +368,15 @@ pub enum Overlay {
         /// The filter being typed.
         filter: String,
     },
+    /// What a sandbox is made of, and what it uses.
+    Details {
+        /// Environment.
+        title: String,
+        /// Facts: name (empty where it is that of the fact before), detail.
+        facts: Vec<(String, String)>,
+        /// First line shown.
+        scroll: usize,
+    },
     /// A verdict with its evidence.
     Explain {
         /// Environment.

@@ -5,6 +5,7 @@
 
 use super::calls::{self, Calls};
 use super::clock::Clock;
+use super::details::Looks;
 use super::effects::{Ending, Performer, Provisioning, session_env};
 use super::event_log::EventLog;
 use super::inbound::{Inbound, Inbox, Outbox, Settled};
@@ -61,6 +62,7 @@ pub struct Host {
     calls: Calls,
     log: EventLog,
     clients: BTreeMap<ClientId, ClientScreen>,
+    looks: Looks,
     replies: BTreeMap<ReplyTo, Waiting>,
     last_reply: u64,
     unsaved: BTreeSet<Record>,
@@ -99,6 +101,7 @@ impl Host {
             sessions: Sessions::default(),
             calls: Calls::default(),
             log,
+            looks: Looks::default(),
             clients: BTreeMap::new(),
             replies: BTreeMap::new(),
             last_reply: 0,
@@ -197,6 +200,7 @@ impl Host {
 
     /// What follows every step: the journal, the screens, those who wait for quiet.
     fn finish_step(&mut self) {
+        self.looks.set(app::looked_at(&self.model), self.performer.backends(), &self.inbox);
         if !self.unsaved.is_empty() {
             self.journal.save(&self.model.state, &self.unsaved, self.clock.now());
             self.unsaved.clear();

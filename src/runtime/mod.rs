@@ -5,6 +5,7 @@
 pub mod calls;
 pub mod clock;
 pub mod config_files;
+pub mod details;
 pub mod discovery;
 pub mod effects;
 pub mod erase;

@@ -75,6 +75,16 @@ fn secret_at(text: &str, at: usize) -> Option<(usize, usize)> {
     None
 }
 
+/// Words in the name of a label whose value is nobody's business.
+const SECRETS: &[&str] = &["token", "secret", "password", "passwd", "credential", "api-key", "api_key"];
+
+/// The value of a label as it may be shown.
+#[must_use]
+pub fn label(name: &str, value: &str) -> String {
+    let name = name.to_lowercase();
+    if SECRETS.iter().any(|word| name.contains(word)) { MASK.to_owned() } else { redact(value, []) }
+}
+
 /// The text without token shapes and without the given values.
 pub fn redact<'a>(text: &str, values: impl IntoIterator<Item = &'a str>) -> String {
     let mut text = text.to_owned();

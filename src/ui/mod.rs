@@ -16,6 +16,7 @@ pub mod style;
 mod bar;
 mod borders;
 mod canvas;
+mod details;
 mod dialog;
 mod explain;
 mod feed;
@@ -130,6 +131,7 @@ fn over(canvas: &mut Canvas<'_>, overlay: &Overlay, vm: &ViewModel<'_>) {
         Overlay::Turns { rows, selected, scroll, filter } => {
             turns::draw(canvas, rows, *selected, *scroll, filter, vm.now);
         }
+        Overlay::Details { title, facts, scroll } => details::draw(canvas, title, facts, *scroll),
         Overlay::Explain { title, verdict, reason, facts, scroll } => {
             explain::draw(canvas, title, *verdict, reason, facts, *scroll);
         }

@@ -109,6 +109,7 @@ pub struct Tap {
     pub path: PathBuf,
     engine: PathBuf,
     calls: Arc<AtomicUsize>,
+    now: Arc<AtomicUsize>,
     state: Arc<Mutex<Passing>>,
 }
 
@@ -120,9 +121,15 @@ struct Passing {
 
 impl Tap {
     pub fn new(path: PathBuf, engine: PathBuf) -> Self {
-        let listener = UnixListener::bind(&path).expect("a socket");
-        let tap = Self { path, engine, calls: Arc::default(), state: Arc::default() };
-        let (engine, calls, state) = (tap.engine.clone(), tap.calls.clone(), tap.state.clone());
+        let tap = Self { path, engine, calls: Arc::default(), now: Arc::default(), state: Arc::default() };
+        tap.listen();
+        tap
+    }
+
+    fn listen(&self) {
+        let listener = UnixListener::bind(&self.path).expect("a socket");
+        let (engine, calls, state) = (self.engine.clone(), self.calls.clone(), self.state.clone());
+        let now = self.now.clone();
         std::thread::spawn(move || {
             for near in listener.incoming() {
                 let Ok(near) = near else { return };
@@ -134,16 +141,25 @@ impl Tap {
                 let Ok(far) = UnixStream::connect(&engine) else { continue };
                 let twice = |stream: &UnixStream| stream.try_clone().expect("a descriptor");
                 state.open.extend([twice(&near), twice(&far)]);
-                pass(twice(&near), twice(&far));
-                pass(far, near);
+                now.fetch_add(1, Ordering::SeqCst);
+                let now = now.clone();
+                let gone = move || {
+                    now.fetch_sub(1, Ordering::SeqCst);
+                };
+                pass(twice(&near), twice(&far), gone);
+                pass(far, near, || {});
             }
         });
-        tap
     }
 
     /// How many connections were made so far.
     pub fn calls(&self) -> usize {
         self.calls.load(Ordering::SeqCst)
+    }
+
+    /// How many connections are open.
+    pub fn open_now(&self) -> usize {
+        self.now.load(Ordering::SeqCst)
     }
 
     /// From now on nobody gets through, and whoever did is cut off.
@@ -155,15 +171,19 @@ impl Tap {
         }
     }
 
+    /// Lets them through again, at a socket that is made anew as an engine does.
     pub fn open(&self) {
         self.state.lock().expect("whole").closed = false;
+        std::fs::remove_file(&self.path).expect("the socket is there");
+        self.listen();
     }
 }
 
-fn pass(mut from: UnixStream, mut to: UnixStream) {
+fn pass(mut from: UnixStream, mut to: UnixStream, at_the_end: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         let _ = std::io::copy(&mut from, &mut to);
         // The end goes on in this direction only: an engine answers after the end of a question.
         let _ = to.shutdown(std::net::Shutdown::Write);
+        at_the_end();
     });
 }

@@ -114,6 +114,28 @@ impl Weather {
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_details_say_what_a_container_uses_while_they_are_on_the_screen_and_not_longer() {
+    let Some(socket) = engine::socket() else { return };
+    let folder = tempfile::tempdir().expect("a folder");
+    let tap = Tap::new(folder.path().join("tap.sock"), socket.clone());
+    let Some(weather) = Weather::new(tap.path.clone(), socket, "300").await else { return };
+    weather.tmux.leader("i");
+    let screen = weather.tmux.wait_until("what it uses", |screen| {
+        screen.contains("details")
+            && screen.contains("% of a core")
+            && screen.contains("/tmp writable, lost with a stop")
+    });
+    assert!(screen.contains("uses") && screen.contains("processes 4096"), "{screen}");
+    let meanwhile = tap.open_now();
+    let calls = tap.calls();
+    weather.tmux.escape("% of a core");
+    wait_for("the end of the look", PATIENCE, || (tap.open_now() == meanwhile - 1).then_some(()));
+    assert_eq!(tap.calls(), calls, "and nothing is asked for");
+    weather.work();
+    weather.over().await;
+}
+
 /// A whole minute takes its time: only where it is asked for.
 fn outage() -> Duration {
     let long = std::env::var_os("HTUI_LONG").is_some();
@@ -186,7 +208,6 @@ async fn a_restart_that_nobody_could_tell_us_of_is_found_when_the_engine_answers
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-#[ignore = "pauses are not shown yet"]
 async fn a_pause_is_shown_and_ends_nothing() {
     let Some(weather) = Weather::usual().await else { return };
     let started = weather.state().await.started_at;
@@ -262,7 +283,9 @@ async fn while_an_engine_is_away_nothing_is_decided_and_nobody_hammers_at_its_do
     assert!(tries > 0 && tries <= most, "{tries} tries, at most {most}");
 
     engine::wait(async { engine.up() });
-    weather.tmux.wait_until("the engine is back", |screen| {
+    let now = Instant::now();
+    tap.open();
+    weather.shown("the engine is back", now, |screen| {
         !screen.contains("✕ docker") && Weather::row(screen).contains('●') && weather.keeps(screen)
     });
     let left = wait_for("a deadline after the return", PATIENCE, || {

@@ -78,6 +78,11 @@ impl Model {
             Action::Turns => self.open_turns(client),
             Action::AgentPane => self.agent_pane(now, client, cmds),
             Action::Explain => self.explain(now, client, cmds),
+            Action::Details => {
+                if let Some(env) = self.env_in_question(client) {
+                    self.overlay(client, Overlay::Details { env, scroll: 0 });
+                }
+            }
             Action::Pin => self.with_env(now, client, cmds, |model, env| {
                 let pinned = model.state.environments[&env].leases.iter().any(|l| l.kind == LeaseKind::Pin);
                 if pinned { Request::Unpin(env) } else { Request::Pin(env) }

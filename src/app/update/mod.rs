@@ -73,6 +73,15 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             m.work.progress.insert(env, text);
             m.touch();
         }
+        Msg::Details { env, facts } => {
+            m.work.seen.retain(|known, _| m.state.environments.contains_key(known));
+            m.work.seen.entry(env).or_default().facts = facts;
+            m.touch();
+        }
+        Msg::Usage { env, text } => {
+            m.work.seen.entry(env).or_default().usage = text;
+            m.touch();
+        }
         Msg::Found(found) => {
             m.work.found = found;
             m.touch();

@@ -17,6 +17,7 @@ impl Model {
         let Some(overlay) = self.clients.get_mut(&client).and_then(|c| c.overlay.take()) else { return };
         let kept = match overlay {
             Overlay::Help { scroll } => scrolled(scroll, key).map(|scroll| Overlay::Help { scroll }),
+            Overlay::Details { env, scroll } => scrolled(scroll, key).map(|scroll| Overlay::Details { env, scroll }),
             Overlay::Explain { env, scroll } => {
                 if key == KeyPress::char('+') {
                     self.order(now, client, Request::Extend { env: env.clone(), by: None }, cmds);
@@ -97,7 +98,7 @@ impl Model {
             _ => return,
         };
         match &mut c.overlay {
-            Some(Overlay::Help { scroll } | Overlay::Explain { scroll, .. }) => {
+            Some(Overlay::Help { scroll } | Overlay::Explain { scroll, .. } | Overlay::Details { scroll, .. }) => {
                 *scroll = scroll.saturating_add_signed(by);
             }
             Some(Overlay::List { selected, .. }) => *selected = selected.saturating_add_signed(by),
@@ -236,6 +237,7 @@ pub(in crate::app) fn available(model: &Model, client: ClientId, action: Action)
         Action::NewTab
         | Action::OpenNew
         | Action::Explain
+        | Action::Details
         | Action::Pin
         | Action::Extend
         | Action::Remake

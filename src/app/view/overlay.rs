@@ -90,6 +90,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                 },
             }
         }
+        State::Details { env, scroll } => super::details::overlay(model, env, *scroll),
         State::Explain { env, scroll } => explain(model, now, env, *scroll),
     })
 }

@@ -76,6 +76,7 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
 fn over(model: &Model, client: ClientId) -> &'static [(&'static str, &'static str)] {
     match model.clients.get(&client).and_then(|c| c.overlay.as_ref()) {
         Some(Overlay::Help { .. }) => &[("j/k", "scroll"), ("Esc", "close")],
+        Some(Overlay::Details { .. }) => &[("j/k", "scroll"), ("Esc", "close")],
         Some(Overlay::Explain { .. }) => &[("j/k", "scroll"), ("+", "extend"), ("Esc", "close")],
         Some(Overlay::Turns(list)) if list.filtering => &[("Enter", "keep the filter"), ("Esc", "no filter")],
         Some(Overlay::Turns(_)) => &[
