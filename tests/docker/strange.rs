@@ -2,7 +2,7 @@
 
 use super::engine::{self, Image};
 use super::world::{PATIENCE, World, read_until};
-use bollard::models::ContainerCreateBody;
+use bollard::models::{ContainerCreateBody, SystemInfoCgroupVersionEnum};
 use bollard::query_parameters::RemoveContainerOptionsBuilder;
 use hermes_tui::backend::{AttachSpec, Backend, ExecSpec};
 use hermes_tui::domain::{CallId, FailureKind, SandboxId, SessionId, Size};
@@ -177,5 +177,23 @@ async fn what_escaped_from_a_session_lives_on_and_is_shown() {
     }
     link.control.close().await.expect("closed");
     assert_eq!(commands(world.backend.evidence(sandbox).await.expect("evidence")), ["sleep 1006"]);
+    world.cleaner.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn limits_that_a_rootless_podman_cannot_enforce_are_said_to_be_so() {
+    let Some(world) = World::on("rootless podman").await else { return };
+    let docker = engine::client(&world.cleaner.socket).await;
+    let version = docker.info().await.expect("an answer").cgroup_version;
+    let ignored = version == Some(SystemInfoCgroupVersionEnum::_1);
+    let probe = world.backend.probe().await.expect("it answers");
+    assert!(probe.description.starts_with("podman "), "{}", probe.description);
+    assert_eq!(probe.unenforced.is_empty(), !ignored, "{probe:?}");
+    let mut wanted = world.wanted();
+    wanted.spec.memory_bytes = Some(64 << 20);
+    let info = world.backend.provision(wanted, Box::new(|_| {})).await.expect("a container");
+    let has = |name: &str, value: &str| info.limits.iter().any(|limit| *limit == (name.into(), value.into()));
+    assert_eq!(has("memory", "64 MiB"), !ignored, "{:?}", info.limits);
+    assert_eq!(has("not enforced", "this engine cannot enforce a limit of memory"), ignored, "{:?}", info.limits);
     world.cleaner.end().await;
 }

@@ -1,7 +1,8 @@
 //! Terminals: every byte arrives, the size is right, no key is held back, nothing is left behind.
 
 use super::world::{PATIENCE, World, read_until};
-use hermes_tui::backend::Backend;
+use futures_util::StreamExt;
+use hermes_tui::backend::{Backend, BackendEvent};
 use hermes_tui::domain::Size;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
@@ -102,15 +103,27 @@ async fn an_idle_shell_is_no_evidence_and_a_program_in_it_is() {
     world.cleaner.end().await;
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_a_program_leaves_behind_in_its_session_ends_with_it() {
-    let Some(world) = World::new().await else { return };
+async fn leftovers(which: &str) {
+    let Some(world) = World::on(which).await else { return };
     let sandbox = world.sandbox().await;
-    let mut link = world.open(&sandbox, &["sh", "-c", "sleep 1004 & echo left; exit 7"], SIZE).await;
+    // Without events nobody would hear of an end that the stream does not tell.
+    let mut events = world.backend.watch();
+    assert!(matches!(events.next().await, Some(BackendEvent::Snapshot(_))));
+    let mut link = world.open(&sandbox, &["sh", "-c", "trap '' HUP; sleep 1004 & echo left; exit 7"], SIZE).await;
     read_until(&mut link, "left").await;
     assert_eq!(tokio::time::timeout(PATIENCE, link.exit).await.expect("in time"), Some(7));
     assert_eq!(world.backend.evidence(sandbox).await.expect("evidence").processes, []);
     world.cleaner.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_program_leaves_behind_in_its_session_ends_with_it_on_docker() {
+    leftovers("docker").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_a_program_leaves_behind_in_its_session_ends_with_it_on_podman() {
+    leftovers("podman").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

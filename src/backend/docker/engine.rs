@@ -249,6 +249,9 @@ fn refused(what: &str, status: u16, message: &str) -> BackendError {
         400 | 403 => (FailureKind::Permanent, "correct what was asked for"),
         404 => (FailureKind::Surprise, "list the environments again; it may have been removed"),
         409 => (FailureKind::Surprise, "list the environments again; somebody else may be at work there"),
+        _ if message.contains("init binary not found") => {
+            (FailureKind::Permanent, "install podman's init, the package catatonit")
+        }
         _ if message.contains("no space left") => (FailureKind::Permanent, "free some space, then try again"),
         _ => (FailureKind::Temporary, "try again; the engine's log says more"),
     };
@@ -301,6 +304,12 @@ pub async fn connect(place: &Place) -> std::result::Result<Engine, Failed> {
     };
     let (docker, version, info) = within(SELF_DESCRIPTION, work).await.map_err(not_asked)?;
     let podman = version.components.iter().flatten().any(|one| one.name.to_lowercase().contains("podman"));
+    // Podman says that it has all of them where it ignores them: for an ordinary user on cgroup v1. Its socket tells whose
+    // it is.
+    let owned_by_another_than_root =
+        |socket: &Path| std::fs::metadata(socket).is_ok_and(|file| std::os::unix::fs::MetadataExt::uid(&file) != 0);
+    let rootless = || address.socket().is_some_and(owned_by_another_than_root);
+    let ignores_limits = podman && info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1) && rootless();
     let product = if podman { "podman" } else { "docker" };
     let description =
         format!("{product} {} (API {})", version.version.unwrap_or_default(), version.api_version.unwrap_or_default());
@@ -316,7 +325,7 @@ pub async fn connect(place: &Place) -> std::result::Result<Engine, Failed> {
             info.os_type.as_deref().unwrap_or("linux"),
             architecture(info.architecture.as_deref().unwrap_or_default())
         ),
-        unenforced: unenforced(&info, podman),
+        unenforced: all_unenforced(&info, ignores_limits),
         podman,
     })
 }
@@ -393,13 +402,13 @@ async fn within<T>(
     tokio::time::timeout(limit, work).await.map_err(|_| NotAsked::Late(limit))?.map_err(NotAsked::Failed)
 }
 
-fn unenforced(info: &SystemInfo, podman: bool) -> Vec<String> {
-    // It says that it can where it ignores all of them.
-    let rootless = info.security_options.iter().flatten().any(|option| option.contains("rootless"));
-    let none = podman && rootless && info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1);
-    let missing = |has: Option<bool>, what: &str| {
-        (none || has == Some(false)).then(|| format!("this engine cannot enforce a limit of {what}"))
-    };
+/// What is said of a limit that is not in force.
+pub fn unenforced(what: &str) -> String {
+    format!("this engine cannot enforce a limit of {what}")
+}
+
+fn all_unenforced(info: &SystemInfo, ignores_limits: bool) -> Vec<String> {
+    let missing = |has: Option<bool>, what: &str| (ignores_limits || has == Some(false)).then(|| unenforced(what));
     let all = [
         missing(info.pids_limit, "processes"),
         missing(info.memory_limit, "memory"),

@@ -44,8 +44,11 @@ pub fn command() -> String {
     begin("", "")
 }
 
-/// For a session: waits for a line after it has said who it is. The terminal has its size by then, and the line's
-/// echo is the end of what is not the program's.
+/// Lets a session's program begin. Its echo is the end of what is not the program's.
+pub const GO: &str = "go";
+
+/// For a session: waits for the line [`GO`] after it has said who it is, so that the terminal has its size by then. To
+/// any other line it answers with the size, between marks; with nothing where there is no stty(1).
 pub fn session(configured: Option<&str>) -> String {
     let first = configured.map(quote).unwrap_or_default();
     let choose = format!(
@@ -62,7 +65,11 @@ pub fn session(configured: Option<&str>) -> String {
          t \"${TERM:-none}\" || for s in xterm-256color xterm vt100 none; do t $s && break; done\n\
          case $s in '') ;; none) TERM=xterm-256color;; *) TERM=$s;; esac\n\
          export TERM; unset -f t; unset s d\n";
-    begin(&format!("{term}read -r htui\n"), &choose)
+    let wait = format!(
+        "while read -r htui; do [ \"$htui\" = {GO} ] && break\n\
+         printf '\\036%s\\036' \"$(stty size 2>/dev/null)\"; done\n"
+    );
+    begin(&format!("{term}{wait}"), &choose)
 }
 
 fn quote(word: &str) -> String {

@@ -2,7 +2,7 @@
 
 use super::super::{BackendError, Progress, ProvisionSpec, Result, SandboxInfo};
 use super::body::{self, MAINS};
-use super::engine::{Engine, Engines, is_missing};
+use super::engine::{Engine, Engines, is_missing, unenforced};
 use super::hub::Hub;
 use super::others::Others;
 use super::own::OwnExecs;
@@ -472,7 +472,17 @@ impl Inner {
         limit("processes", set(host.pids_limit).map(|most| most.to_string()));
         limit("memory", set(host.memory).map(|bytes| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20))));
         limit("cpus", set(host.nano_cpus).map(|nano| format!("{}", nano as f64 / 1e9)));
-        limits.extend(engine.unenforced.iter().map(|why| ("not enforced".to_owned(), why.clone())));
+        // What was asked for and is not there: the engine left it out, whatever it says of itself.
+        let spec = ours.found.spec.as_deref();
+        let asked = [
+            ("processes", ours.found.origin == Origin::Managed, host.pids_limit),
+            ("memory", spec.is_some_and(|spec| spec.memory_bytes.is_some()), host.memory),
+            ("processor time", spec.is_some_and(|spec| spec.cpu_millis.is_some()), host.nano_cpus),
+        ];
+        let left_out = asked.into_iter().filter(|(_, asked, value)| *asked && set(*value).is_none());
+        let unenforced: BTreeSet<String> =
+            left_out.map(|(what, ..)| unenforced(what)).chain(engine.unenforced.iter().cloned()).collect();
+        limits.extend(unenforced.into_iter().map(|why| ("not enforced".to_owned(), why)));
         let mount = |one: bollard::models::MountPoint| {
             Some((one.source.unwrap_or_default(), one.destination?, one.rw == Some(false)))
         };

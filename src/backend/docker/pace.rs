@@ -6,37 +6,49 @@
 //! output.
 
 use super::dial::Writer;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
 use tokio::sync::watch;
 
 /// The terminal's own buffer (N_TTY_BUF_SIZE), and half of what the monitor reads of the output at a time.
 const PIECE: usize = 4 << 10;
-/// Bytes that are written without a look at the output, far below the 64 KiB that the kernel holds for each direction
-/// of a terminal.
+/// Bytes that may be ahead of the output without a pause.
 const AHEAD: usize = 8 << 10;
-/// A program that says nothing gets more after so long.
+/// Bytes that a terminal takes in whether they are read or not, with some left: the kernel holds 64 KiB for each
+/// direction.
+const HELD: usize = 48 << 10;
+/// For output, before the next piece is written without any.
 const SILENCE: Duration = Duration::from_millis(20);
+/// The same once more is ahead than the terminal holds: the program is slow, or reads without a word.
+const LONG_SILENCE: Duration = Duration::from_millis(125);
+/// Input after this time has nothing to do with the input before.
+const OLD: Duration = Duration::from_secs(1);
 
 /// Passes what is typed on until nobody types any more; `output` counts the bytes that came out. Ends without an end of
 /// input.
 pub async fn pace(mut from: DuplexStream, mut to: Writer, mut output: watch::Receiver<usize>) {
     let mut piece = vec![0; PIECE];
-    let (mut ahead, mut answered) = (0, 0);
+    let (mut typed, mut answered) = (0_usize, 0);
+    let mut last = Instant::now();
     while let Ok(n) = from.read(&mut piece).await {
         if n == 0 || to.write_all(&piece[..n]).await.is_err() {
             break;
         }
-        ahead += n;
-        if ahead < AHEAD {
-            continue;
+        if last.elapsed() > OLD {
+            (typed, answered) = (0, *output.borrow());
         }
-        while output.borrow_and_update().wrapping_sub(answered) < ahead {
-            if !matches!(tokio::time::timeout(SILENCE, output.changed()).await, Ok(Ok(()))) {
+        typed += n;
+        loop {
+            let ahead = typed.saturating_sub(output.borrow_and_update().wrapping_sub(answered));
+            if ahead == 0 {
+                (typed, answered) = (0, *output.borrow());
+            }
+            let silence = if ahead < HELD { SILENCE } else { LONG_SILENCE };
+            if ahead < AHEAD || !matches!(tokio::time::timeout(silence, output.changed()).await, Ok(Ok(()))) {
                 break;
             }
         }
-        (ahead, answered) = (0, *output.borrow());
+        last = Instant::now();
     }
     to.forget();
 }
@@ -58,7 +70,7 @@ mod tests {
         let mut seen = vec![0; sent.len()];
         far.read_exact(&mut seen).await.expect("all of it");
         assert!(seen == sent);
-        assert!(began.elapsed() >= 2 * SILENCE, "it was written without a pause");
+        assert!(began.elapsed() >= 4 * SILENCE, "it was written without a pause");
         drop(typed);
         paced.await.expect("ends");
         far.write_all(b"more").await.expect("the other direction");

@@ -1,9 +1,9 @@
 //! Sessions on a terminal in a container.
 
 use super::super::{AttachSpec, BackendError, Result};
-use super::dial::{Reader, Stream, Writer};
+use super::dial::{Reader, Writer};
 use super::engine::Engine;
-use super::inside::{self, Leader};
+use super::inside::{self, GO, Leader};
 use super::pace::pace;
 use super::run::{Exec, Program, Shared, variables};
 use crate::domain::{FailureKind, SandboxId, Size};
@@ -25,8 +25,11 @@ const DRAIN: Duration = Duration::from_millis(300);
 /// A terminal that was just made may refuse its size for a moment.
 const RESIZE_TRIES: u32 = 20;
 const RESIZE_PAUSE: Duration = Duration::from_millis(25);
-/// What the terminal makes of the line that lets the program go.
-const ECHO: &[u8] = b"\r\n";
+/// Podman answers before the terminal has its new size.
+const SIZE_TRIES: u32 = 100;
+const SIZE_PAUSE: Duration = Duration::from_millis(10);
+/// For the script to hear that it may go.
+const RELEASE: Duration = Duration::from_secs(15);
 
 /// Opens one.
 pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Result<PtyLink> {
@@ -61,10 +64,15 @@ pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Resu
     // The program is not there yet: it finds the size from its first moment on, also where the engine does not know
     // sizes at the making of an exec (before API 1.42).
     let sized = set_size(&engine, &exec.id, spec.size).await;
-    let released = match sized {
-        Ok(()) => release(&mut exec.stream, &mut exec.early).await,
-        Err(error) => Err(error),
+    let release = async {
+        sized?;
+        if engine.podman {
+            has_size(&mut exec, spec.size).await?;
+        }
+        release(&mut exec).await
     };
+    let late = |_| Err(io::Error::other("the shell that begins it does not answer"));
+    let released = tokio::time::timeout(RELEASE, release).await.unwrap_or_else(late);
     if let Err(error) = released {
         inner.end(&sandbox, &leader, "HUP").await?;
         return Err(BackendError::new(
@@ -99,19 +107,41 @@ async fn begin(inner: &Shared, engine: &Engine, sandbox: &SandboxId, program: Pr
     Ok((exec, leader))
 }
 
-/// Sends the line that the script waits for, and takes its echo away.
-async fn release(stream: &mut Stream, early: &mut Vec<u8>) -> io::Result<()> {
-    stream.write_all(b"\n").await?;
-    stream.flush().await?;
-    while early.len() < ECHO.len() {
-        if stream.read_buf(early).await? == 0 {
+/// Waits until the script sees this size, or cannot tell.
+async fn has_size(exec: &mut Exec, size: Size) -> io::Result<()> {
+    let wanted = format!("{} {}", size.rows, size.cols);
+    for _ in 0..SIZE_TRIES {
+        exec.stream.write_all(b"\n").await?;
+        exec.stream.flush().await?;
+        take_through(exec, &[inside::MARK]).await?;
+        let said = take_through(exec, &[inside::MARK]).await?;
+        let is = said.strip_suffix(&[inside::MARK]).unwrap_or_default().trim_ascii();
+        if is.is_empty() || is == wanted.as_bytes() {
+            break;
+        }
+        tokio::time::sleep(SIZE_PAUSE).await;
+    }
+    Ok(())
+}
+
+/// Lets the program begin, and takes away what was not said by it.
+async fn release(exec: &mut Exec) -> io::Result<()> {
+    exec.stream.write_all(format!("{GO}\n").as_bytes()).await?;
+    exec.stream.flush().await?;
+    take_through(exec, format!("{GO}\r\n").as_bytes()).await?;
+    Ok(())
+}
+
+/// Reads and takes away everything up to the end of `wanted`.
+async fn take_through(exec: &mut Exec, wanted: &[u8]) -> io::Result<Vec<u8>> {
+    loop {
+        if let Some(at) = exec.early.windows(wanted.len()).position(|part| part == wanted) {
+            return Ok(exec.early.drain(..at + wanted.len()).collect());
+        }
+        if exec.stream.read_buf(&mut exec.early).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
         }
     }
-    if early.starts_with(ECHO) {
-        early.drain(..ECHO.len());
-    }
-    Ok(())
 }
 
 async fn set_size(engine: &Engine, exec: &str, size: Size) -> io::Result<()> {
