@@ -77,7 +77,9 @@ impl Inner {
         for id in self.ids(&engine, None).await? {
             // One that went away meanwhile is none.
             if let Some(ours) = self.look(&engine, &id).await? {
-                found.push(ours.found);
+                let of_another =
+                    ours.found.spec.as_ref().is_some_and(|spec| self.engines.is_of_another(&spec.endpoint));
+                found.extend((!of_another).then_some(ours.found));
             }
         }
         found.sort_by(|a, b| a.env.cmp(&b.env));

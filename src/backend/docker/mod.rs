@@ -84,7 +84,7 @@ impl DockerConfig {
             id: EndpointId::new(places::MAIN),
             places: places::usual_places(variable),
             expected: true,
-            usual: false,
+            waits: false,
         };
         Self { credentials: contexts::config_folder(variable), ..Self::at(data_dir, spot, Kin::default()) }
     }
