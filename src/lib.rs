@@ -7,6 +7,7 @@
 //! | [`cli`], [`api`] | verbs of the command line; the socket and its protocol |
 //! | [`runtime`] | performs effects: clock, files, terminal, event loop |
 //! | [`backend`], [`pty`] | sandboxes and pseudo-terminals |
+//! | [`hermes`] | files and labels of hermes-agents, read-only |
 //! | [`ui`] | view model → frame |
 //! | [`app`] | model, messages, update, layout |
 //! | [`term`], [`config`] | bytes → grid; settings as values |
@@ -20,6 +21,7 @@ pub mod backend;
 pub mod cli;
 pub mod config;
 pub mod domain;
+pub mod hermes;
 pub mod pty;
 pub mod runtime;
 pub mod term;

@@ -2,6 +2,9 @@
 
 #[path = "docker/engine.rs"]
 mod engine;
+#[cfg(target_os = "linux")]
+#[path = "docker/podman.rs"]
+mod podman;
 #[path = "contract/subjects.rs"]
 mod subjects;
 #[path = "contract/suite.rs"]
@@ -9,13 +12,13 @@ mod suite;
 
 /// One test for each promise and backend.
 macro_rules! contract {
-    ($name:ident, $subject:ty, [$($promise:ident),* $(,)?]) => {
+    ($name:ident, $subject:path, [$($promise:ident),* $(,)?]) => {
         mod $name {
             $(
                 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
                 async fn $promise() {
                     let limit = super::suite::LIMIT;
-                    let Some(subject) = <$subject>::new().await else { return };
+                    let Some(subject) = $subject().await else { return };
                     tokio::time::timeout(limit, super::suite::$promise(&subject)).await.expect("in time");
                     super::subjects::Subject::end(&subject).await;
                 }
@@ -25,7 +28,7 @@ macro_rules! contract {
 }
 
 macro_rules! for_backend {
-    ($name:ident, $subject:ty $(, $more:ident)* $(,)?) => {
+    ($name:ident, $subject:path $(, $more:ident)* $(,)?) => {
         contract!(
             $name,
             $subject,
@@ -48,9 +51,23 @@ macro_rules! for_backend {
     };
 }
 
-for_backend!(fake, super::subjects::Fake, a_new_host_finds_running_sessions_again, dropping_the_writer_sends_nothing,);
+for_backend!(
+    fake,
+    super::subjects::Fake::new,
+    a_new_host_finds_running_sessions_again,
+    dropping_the_writer_sends_nothing,
+);
 #[cfg(target_os = "linux")]
-for_backend!(local, super::subjects::Local, a_new_host_finds_running_sessions_again, dropping_the_writer_sends_nothing,);
+for_backend!(
+    local,
+    super::subjects::Local::new,
+    a_new_host_finds_running_sessions_again,
+    dropping_the_writer_sends_nothing,
+);
 // An engine lets nobody take over an exec that somebody else has started.
 #[cfg(target_os = "linux")]
-for_backend!(docker, super::subjects::Docker);
+for_backend!(docker, super::subjects::Engine::docker);
+#[cfg(target_os = "linux")]
+for_backend!(rootful_podman, super::subjects::Engine::podman);
+#[cfg(target_os = "linux")]
+for_backend!(rootless_podman, super::subjects::Engine::rootless_podman);

@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "docker/details.rs"]
+mod details;
 #[path = "docker/endpoints.rs"]
 mod endpoints;
 #[path = "docker/engine.rs"]
@@ -11,13 +13,21 @@ mod engine;
 mod images;
 #[path = "docker/mock.rs"]
 mod mock;
+#[path = "docker/own_engine.rs"]
+mod own_engine;
+#[path = "docker/podman.rs"]
+mod podman;
 #[path = "docker/pulls.rs"]
 mod pulls;
 #[path = "docker/reach.rs"]
 mod reach;
 #[path = "docker/story.rs"]
 mod story;
+#[path = "docker/strange.rs"]
+mod strange;
 #[path = "docker/terminal.rs"]
 mod terminal;
+#[path = "docker/weather.rs"]
+mod weather;
 #[path = "docker/world.rs"]
 mod world;

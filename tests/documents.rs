@@ -14,10 +14,11 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("app", &["domain", "term", "config"]),
     ("ui", &["domain", "term", "config", "app"]),
     ("pty", &["domain"]),
-    ("backend", &["domain", "pty"]),
-    ("runtime", &["domain", "term", "config", "app", "ui", "pty", "backend"]),
-    ("api", &["domain", "term", "config", "app", "ui", "pty", "backend", "runtime"]),
-    ("cli", &["domain", "term", "config", "app", "ui", "pty", "backend", "runtime", "api"]),
+    ("hermes", &["domain"]),
+    ("backend", &["domain", "pty", "hermes"]),
+    ("runtime", &["domain", "term", "config", "app", "ui", "pty", "hermes", "backend"]),
+    ("api", &["domain", "term", "config", "app", "ui", "pty", "hermes", "backend", "runtime"]),
+    ("cli", &["domain", "term", "config", "app", "ui", "pty", "hermes", "backend", "runtime", "api"]),
 ];
 
 /// Crates that would bring a clock, files or tasks into a layer below the line.

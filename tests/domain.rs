@@ -16,6 +16,8 @@ mod life_cycle;
 mod naming;
 #[path = "domain/orders.rs"]
 mod orders;
+#[path = "domain/others.rs"]
+mod others;
 #[path = "domain/properties.rs"]
 mod properties;
 #[path = "domain/retention.rs"]

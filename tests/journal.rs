@@ -62,6 +62,7 @@ fn call(id: &str, command: &str, began: Moment) -> Call {
         ended: None,
         exit_code: None,
         source: CallSource::Exec,
+        count: 1,
     }
 }
 

@@ -52,6 +52,7 @@ sandbox_tests![
     lifecycle::after_the_end_nothing_is_left_on_the_host,
     lifecycle::a_tree_that_ignores_every_signal_ends_all_the_same,
     lifecycle::killing_the_watcher_ends_the_sandbox,
+    lifecycle::a_shell_that_missed_the_hang_up_is_told_again,
     lifecycle::programs_hear_every_signal,
     lifecycle::one_whose_record_was_deleted_ends_all_the_same,
     lifecycle::one_that_does_not_answer_runs_on_in_the_list_and_can_be_stopped,

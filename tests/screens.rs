@@ -109,6 +109,43 @@ fn sidebar_with_one_of_each() {
 }
 
 #[test]
+fn sidebar_with_sandboxes_of_others() {
+    for (cols, rows) in SIZES {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.mode = Mode::Nav;
+        vm.sidebar.focused = true;
+        vm.sidebar.rows = others();
+        vm.sidebar.selected = Some(1);
+        if !vm.sidebar.strip {
+            vm.sidebar.rows.splice(2..2, details_of_others());
+        }
+        check("sidebar_others", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn what_others_run_in_an_environment() {
+    for (cols, rows) in SIZES {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.sidebar.rows = others();
+        vm.panes[0].title = "commands · default".into();
+        vm.panes[0].content = PaneContent::Feed(commands_of_others());
+        vm.panes[0].banner = Some(Banner {
+            text: "paused by somebody else: nothing moves or is decided until it goes on".into(),
+            level: Level::Warning,
+        });
+        check("feed_others", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn the_question_before_a_sandbox_of_others_is_stopped() {
+    check_overlay("dialog_others", stop_of_others);
+}
+
+#[test]
 fn sidebar_while_filtering() {
     for (cols, rows) in SIZES {
         let mut vm = frame(cols, rows);

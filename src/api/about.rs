@@ -53,6 +53,12 @@ impl About {
         Self { host, handle, backends, envs_dir, defaults, probed: Mutex::default(), seen: Mutex::default() }
     }
 
+    /// The backends by endpoint.
+    #[must_use]
+    pub(super) fn backends(&self) -> &BTreeMap<EndpointId, Arc<dyn Backend>> {
+        &self.backends
+    }
+
     /// What is taken where a call says nothing.
     #[must_use]
     pub fn defaults(&self) -> Defaults {
@@ -187,8 +193,11 @@ impl About {
     }
 
     async fn look(&self, endpoint: &EndpointId, sandbox: Option<SandboxId>) -> Option<EnvExtra> {
-        let info = self.backends.get(endpoint)?.inspect(sandbox?).await.ok()??;
-        Some(EnvExtra::from(&info))
+        let (backend, sandbox) = (self.backends.get(endpoint)?, sandbox?);
+        let (info, details) = tokio::join!(backend.inspect(sandbox.clone()), backend.details(sandbox));
+        // What cannot be told of one that is not ours is no reason to keep back the rest.
+        let extra = info.ok().flatten().map(|info| EnvExtra::from(&info)).unwrap_or_default();
+        Some(EnvExtra { details: details.ok().flatten().map(Box::new), ..extra })
     }
 
     /// Bytes of an environment's files, unless they were measured just now.

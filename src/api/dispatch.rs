@@ -2,13 +2,14 @@
 //! that one that waits delays no other.
 
 use super::about::About;
+use super::adopt;
 use super::error::{ApiError, ErrorCode};
 use super::exec::{self, ExecHandle};
 use super::keys::{self, KeyInput};
 use super::protocol::{ApiCall, EVENT, ExecStart, SessionCapture, SessionSendKeys};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
 use super::{Plan, answer_value, plan, queries, shapes};
-use crate::domain::{Answer, ConversationId, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
+use crate::domain::{Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
 use crate::term;
@@ -84,6 +85,7 @@ impl Dispatcher {
                 handle.kill();
                 shapes::reply(json!({"done": true}))
             })),
+            ApiCall::EnvCandidates(_) => reply.send(Ok::<_, ApiError>(adopt::list(&self.about).await)),
             ApiCall::EventsSubscribe(_) => self.follow(reply).await,
             ApiCall::SessionCapture(params) => reply.send(self.capture(params).await),
             ApiCall::SessionSendKeys(params) => reply.send(self.send_keys(params).await),
@@ -109,17 +111,27 @@ impl Dispatcher {
             _ => None,
         };
         let (about, asked) = (Arc::clone(&self.about), call.clone());
-        let plan = self.host.read(move |model, now| {
-            let extras = about.extras(model);
-            plan(&model.state, now, &asked, &extras, &mut fresh_id, &about.defaults())
-        });
-        match plan.await? {
+        let plan = match &call {
+            ApiCall::EnvAdopt(params) => Plan::Request(Box::new(adopt::request(&self.about, params).await?)),
+            _ => {
+                let plan = self.host.read(move |model, now| {
+                    let extras = about.extras(model);
+                    plan(&model.state, now, &asked, &extras, &mut fresh_id, &about.defaults())
+                });
+                plan.await?
+            }
+        };
+        match plan {
             Plan::Answer(answer) => answer,
             Plan::Request(request) => {
                 let removed = match &*request {
+                    Request::EndOther { env, deed: Deed::Remove, .. } | Request::Forget(env) => {
+                        Some((env.clone(), false))
+                    }
                     Request::Remove { env, .. } => Some((env.clone(), self.is_ephemeral(env.clone()).await?)),
                     _ => None,
                 };
+                let forgotten = matches!(*request, Request::Forget(_));
                 let answer = self.host.ask(*request).await?;
                 let ended_turn = matches!(call, ApiCall::TurnEnd(_));
                 let (about, of) = (Arc::clone(&self.about), answer.clone());
@@ -135,6 +147,7 @@ impl Dispatcher {
                             value["files"] = json!(self.about.files(id.as_str()).filter(|_| !ephemeral));
                             value["files_deleted"] = json!(ephemeral);
                             value["removed"] = json!(id);
+                            value["forgotten"] = json!(forgotten);
                         }
                         value
                     }),

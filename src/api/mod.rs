@@ -4,6 +4,7 @@
 //! from the state, hand it to the core as a request, or let the host do it. [`client`] is the other end.
 
 pub mod about;
+mod adopt;
 pub mod client;
 pub mod dispatch;
 pub mod error;

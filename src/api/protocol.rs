@@ -131,11 +131,14 @@ params! {
         /// Also while held.
         #[serde(default)]
         force: bool,
+        /// One that is not ours: what follows is known.
+        #[serde(default)]
+        yes: bool,
     }
 }
 
 params! {
-    /// `env.rm`.
+    /// `env.rm`. A container that was chosen to be shown is only taken off the list, unless `container` is set.
     EnvRemove {
         /// Which.
         env: String,
@@ -145,6 +148,20 @@ params! {
         /// Also its files.
         #[serde(default)]
         data: bool,
+        /// One that is not ours: what follows is known.
+        #[serde(default)]
+        yes: bool,
+        /// Also the container of one that was chosen to be shown.
+        #[serde(default)]
+        container: bool,
+    }
+}
+
+params! {
+    /// `env.adopt`.
+    EnvAdopt {
+        /// Its name, `endpoint/name`, or the beginning of its id.
+        container: String,
     }
 }
 
@@ -351,6 +368,12 @@ pub enum ApiCall {
     /// Remove one.
     #[serde(rename = "env.rm")]
     EnvRemove(EnvRemove),
+    /// Show a container that somebody else made. Answered when it is listed.
+    #[serde(rename = "env.adopt")]
+    EnvAdopt(EnvAdopt),
+    /// Containers that could be shown.
+    #[serde(rename = "env.candidates")]
+    EnvCandidates(Nothing),
     /// Stop its clock.
     #[serde(rename = "env.pin")]
     EnvPin(EnvRef),

@@ -6,8 +6,8 @@ use super::shapes::{self, Extras};
 use crate::backend::Standing;
 use crate::backend::docker::same_place;
 use crate::domain::{
-    Answer, BackendKind, CallId, CallSource, ConversationId, EndpointId, EnvId, EnvSpec, Moment, Network, Persistence,
-    Refusal, RefusalKind, Request, Scope, SessionId, Span, State, TurnId, TurnStatus, TurnTarget,
+    Answer, BackendKind, CallId, CallSource, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Moment, Network, Origin,
+    Persistence, Refusal, RefusalKind, Request, Scope, SessionId, Span, State, TurnId, TurnStatus, TurnTarget,
 };
 use crate::runtime::calls::Program;
 use serde_json::{Value, json};
@@ -78,9 +78,20 @@ pub fn to_request(
             Request::NewEnvironment { id: EnvId(ids()), name: params.name.clone(), spec: Box::new(spec) }
         }
         ApiCall::EnvStart(params) => Request::Start(state.resolve(&params.env)?),
-        ApiCall::EnvStop(params) => Request::Stop { env: state.resolve(&params.env)?, force: params.force },
+        ApiCall::EnvStop(params) => {
+            let (env, force) = (state.resolve(&params.env)?, params.force);
+            match origin(state, &env) {
+                Origin::Hermes | Origin::Foreign if params.yes => Request::EndOther { env, deed: Deed::Stop, force },
+                _ => Request::Stop { env, force },
+            }
+        }
         ApiCall::EnvRemove(params) => {
-            Request::Remove { env: state.resolve(&params.env)?, force: params.force, data: params.data }
+            let (env, force) = (state.resolve(&params.env)?, params.force);
+            match origin(state, &env) {
+                Origin::Foreign if !params.container => Request::Forget(env),
+                Origin::Hermes | Origin::Foreign if params.yes => Request::EndOther { env, deed: Deed::Remove, force },
+                _ => Request::Remove { env, force, data: params.data },
+            }
         }
         ApiCall::EnvPin(params) => Request::Pin(state.resolve(&params.env)?),
         ApiCall::EnvUnpin(params) => Request::Unpin(state.resolve(&params.env)?),
@@ -111,6 +122,10 @@ pub fn to_request(
         ApiCall::Reap(_) => Request::Reap,
         _ => return Ok(None),
     }))
+}
+
+fn origin(state: &State, env: &EnvId) -> Origin {
+    state.environments.get(env).map_or(Origin::Managed, |env| env.origin)
 }
 
 fn usage(message: impl Into<String>, hint: impl Into<String>) -> Refusal {

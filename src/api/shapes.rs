@@ -2,11 +2,12 @@
 //! `_ms`. Values of variables are never shown, known token shapes are masked.
 
 use crate::backend::SandboxInfo;
+use crate::backend::details::Details;
 use crate::domain::{
-    BackendKind, Call, CallId, Conversation, EndpointId, EnvId, Environment, Holder, Moment, Notice, Origin,
+    BackendKind, Call, CallId, Conversation, Deed, EndpointId, EnvId, Environment, Holder, Moment, Notice, Origin,
     Persistence, Phase, Session, SessionId, SessionState, Span, State, Turn, Verdict,
 };
-use crate::runtime::redact::redact;
+use crate::runtime::redact::{MASK, redact};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -42,10 +43,8 @@ pub struct EnvExtra {
     pub limits: Vec<(String, String)>,
     /// Source, target, and whether it is read-only, of each mount.
     pub mounts: Vec<(String, String, bool)>,
-    /// Its labels.
-    pub labels: BTreeMap<String, String>,
-    /// What differs from what was asked for, one sentence each.
-    pub drift: Vec<String>,
+    /// All that its backend tells of it beside that.
+    pub details: Option<Box<Details>>,
 }
 
 impl From<&SandboxInfo> for EnvExtra {
@@ -177,6 +176,8 @@ pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExt
             "detail": clean(&env.last_activity.detail, Some(env)),
             "at": time(env.last_activity.at),
         },
+        "paused": env.paused,
+        "watched": watched(env),
         "last_ending": last_ending,
         "failure": failure,
         "conversations": env.conversations,
@@ -185,35 +186,96 @@ pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExt
     })
 }
 
+/// What is known of one that is not ours.
+fn watched(env: &Environment) -> Option<Value> {
+    let watched = env.watched.as_ref()?;
+    let leak = watched.leak.as_ref().map(|leak| json!({"kind": leak.kind, "evidence": leak.evidence}));
+    Some(json!({
+        "profile": watched.profile,
+        "task": watched.task,
+        "home": watched.home,
+        "maker": env.maker(),
+        "leak": leak,
+        "made": (watched.made > Moment::default()).then(|| time(watched.made)),
+        "swept_from": env.swept_from().map(time),
+    }))
+}
+
 /// An environment as `env show` shows it: with mounts, labels, limits, user, network, drift.
 #[must_use]
 pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extra: &EnvExtra) -> Value {
     let mut value = environment(state, now, env, extra);
-    let mounts: Vec<Value> = if extra.mounts.is_empty() {
-        let wanted = env.spec.mounts.iter();
-        wanted.map(|m| json!({"source": m.source, "target": m.target, "read_only": m.read_only})).collect()
-    } else {
-        let found = extra.mounts.iter();
-        found.map(|(source, target, ro)| json!({"source": source, "target": target, "read_only": ro})).collect()
-    };
-    let limits: Vec<Value> = extra.limits.iter().map(|(name, value)| json!({"name": name, "value": value})).collect();
     let variables: Vec<&String> = env.spec.env.keys().collect();
     let more = json!({
-        "mounts": mounts,
-        "labels": extra.labels,
-        "limits": limits,
+        "mounts": mounts(env, extra),
+        "labels": labels(env, extra),
+        "limits": limits(extra),
         "cpus": env.spec.cpu_millis.map(|millis| f64::from(millis) / 1000.0),
         "memory_bytes": env.spec.memory_bytes,
-        "user": extra.user,
+        "user": extra.details.as_ref().map(|details| &details.user).or(extra.user.as_ref()),
         "home": extra.home,
         "network": env.spec.network,
         "variables": variables,
-        "drift": extra.drift,
+        "consequences": {"stop": env.consequences(Deed::Stop), "remove": env.consequences(Deed::Remove)},
+        "commands": commands(state, |call| call.env == env.id && call.conversation.is_none()),
+        "drift": extra.details.as_ref().map(|details| details.drift.clone()).unwrap_or_default(),
+        "details": extra.details.as_ref().map(|details| json!({
+            "image": details.image.as_ref().map(|image| json!({"name": image.name, "id": image.id, "digest": image.digest})),
+            "network": details.network,
+            "restart": details.restart,
+            "created": details.created.map(time),
+            "started": details.started.map(time),
+        })),
     });
     if let (Value::Object(value), Value::Object(more)) = (&mut value, more) {
         value.extend(more);
     }
     value
+}
+
+/// Where files can be, and what of them survives, as far as that was seen.
+fn mounts(env: &Environment, extra: &EnvExtra) -> Vec<Value> {
+    let plain = |source: &str, target: &str, read_only: bool| json!({"source": source, "target": target, "read_only": read_only});
+    match &extra.details {
+        Some(details) => {
+            let places = details.places.iter();
+            places
+                .map(|place| {
+                    let mut value = plain(&place.source, &place.target, place.read_only);
+                    value["kind"] = json!(place.kind.word());
+                    value["survives_stop"] = json!(place.kind.survives_stop());
+                    value["survives_removal"] = json!(place.kind.survives_removal());
+                    value
+                })
+                .collect()
+        }
+        None if extra.mounts.is_empty() => {
+            env.spec.mounts.iter().map(|mount| plain(&mount.source, &mount.target, mount.read_only)).collect()
+        }
+        None => extra.mounts.iter().map(|(source, target, read_only)| plain(source, target, *read_only)).collect(),
+    }
+}
+
+fn limits(extra: &EnvExtra) -> Vec<Value> {
+    match &extra.details {
+        Some(details) => {
+            let limits = details.limits.iter();
+            limits.map(|one| json!({"name": one.name, "value": one.value, "enforced": one.enforced})).collect()
+        }
+        None => extra.limits.iter().map(|(name, value)| json!({"name": name, "value": value})).collect(),
+    }
+}
+
+/// Labels, but no secret that somebody put there.
+fn labels(env: &Environment, extra: &EnvExtra) -> BTreeMap<String, String> {
+    let labels = extra.details.iter().flat_map(|details| &details.labels);
+    labels
+        .map(|(name, value)| {
+            let secret = ["token", "secret", "password", "passwd", "credential", "api-key", "api_key"];
+            let secret = secret.iter().any(|word| name.to_lowercase().contains(word));
+            (name.clone(), if secret { MASK.to_owned() } else { clean(value, Some(env)) })
+        })
+        .collect()
 }
 
 /// A verdict.
@@ -255,6 +317,7 @@ pub fn command(state: &State, call: &Call) -> Value {
         "exit_code": call.exit_code,
         "duration_ms": call.ended.map(|ended| ended.since(call.began).0),
         "source": call.source,
+        "count": call.count,
         "began": time(call.began),
         "ended": call.ended.map(time),
         "environment": call.env,

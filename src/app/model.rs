@@ -9,7 +9,9 @@ use super::layout::{PaneId, Tree};
 use super::msg::ClientId;
 use super::view_model::Level;
 use crate::config::{KeyPress, Options};
-use crate::domain::{ConversationId, EndpointId, EnvId, Moment, Origin, ReplyTo, SessionId, Size, Span, State};
+use crate::domain::{
+    ConversationId, EndpointId, EnvId, Environment, Moment, Origin, ReplyTo, SessionId, Size, Span, State,
+};
 use crate::term::Screen;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -101,8 +103,25 @@ pub struct TabState {
 pub enum PaneKind {
     /// A session.
     Session(SessionId),
-    /// A conversation's commands.
-    Feed(ConversationId),
+    /// Commands.
+    Feed(FeedOf),
+}
+
+/// Whose commands a feed shows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FeedOf {
+    /// A conversation's, cut into turns.
+    Conversation(ConversationId),
+    /// Those in an environment that belong to no conversation.
+    Environment(EnvId),
+}
+
+impl PaneKind {
+    /// The feed of a conversation.
+    #[must_use]
+    pub fn feed(id: &ConversationId) -> Self {
+        Self::Feed(FeedOf::Conversation(id.clone()))
+    }
 }
 
 /// What environments are grouped by.
@@ -110,27 +129,33 @@ pub enum PaneKind {
 pub struct GroupKey {
     /// Hermes first, then ours, then others.
     order: u8,
+    /// Which profile of hermes-agent.
+    profile: Option<String>,
     /// Which engine.
     pub endpoint: EndpointId,
 }
 
 impl GroupKey {
-    /// The group of an origin at an endpoint.
+    /// The group of an environment: its origin, its endpoint, and the profile of the hermes-agent that made it.
     #[must_use]
-    pub fn new(origin: Origin, endpoint: EndpointId) -> Self {
-        let order = match origin {
+    pub fn of(env: &Environment) -> Self {
+        let order = match env.origin {
             Origin::Hermes => 0,
             Origin::Managed => 1,
             Origin::Foreign => 2,
         };
-        Self { order, endpoint }
+        let profile = env.watched.as_ref().and_then(|watched| watched.profile.clone());
+        Self { order, profile: profile.filter(|_| order == 0), endpoint: env.spec.endpoint.clone() }
     }
 
     /// Title for people.
     #[must_use]
     pub fn title(&self) -> String {
         let origin = ["hermes", "managed", "foreign"][usize::from(self.order.min(2))];
-        format!("{origin} · {}", self.endpoint)
+        match &self.profile {
+            Some(profile) => format!("{origin} · {profile}  {}", self.endpoint),
+            None => format!("{origin} · {}", self.endpoint),
+        }
     }
 }
 
@@ -293,7 +318,8 @@ impl Model {
     pub fn env_of_pane(&self, pane: PaneId) -> Option<EnvId> {
         match self.work.panes.get(&pane)? {
             PaneKind::Session(id) => Some(self.state.sessions.get(id)?.env.clone()),
-            PaneKind::Feed(id) => self.state.conversations.get(id)?.env.clone(),
+            PaneKind::Feed(FeedOf::Conversation(id)) => self.state.conversations.get(id)?.env.clone(),
+            PaneKind::Feed(FeedOf::Environment(id)) => Some(id.clone()),
         }
     }
 

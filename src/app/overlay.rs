@@ -110,6 +110,12 @@ pub enum Deed {
     Stop(EnvId),
     /// Removes an environment, and with `true` its files.
     Remove(EnvId, bool),
+    /// Stops or removes one that is not ours: what follows was said.
+    EndOther(EnvId, crate::domain::Deed),
+    /// Takes a chosen one off the list.
+    Forget(EnvId),
+    /// Asks once more before the container of somebody else is removed.
+    AskRemoval(EnvId),
     /// Ends everything; with `true` sandboxes are left running.
     Shutdown(bool),
 }

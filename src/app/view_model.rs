@@ -258,8 +258,14 @@ pub enum FeedLine {
     Command {
         /// Text.
         command: String,
-        /// `None` while it runs.
+        /// `None` while it runs, and where it is not known.
         exit_code: Option<i32>,
+        /// Whether it runs.
+        running: bool,
+        /// How often it ran, where it was repeated.
+        count: u32,
+        /// Its working directory, where that is to be shown.
+        cwd: Option<String>,
         /// How long it took or has been running.
         took_ms: u64,
         /// Highlighted.

@@ -523,7 +523,7 @@ impl Backend for FakeBackend {
         })
     }
 
-    fn stop(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn stop(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let _running = self.begin(Op::Stop, sandbox.to_string(), self.env_of(&sandbox)).await?;
             let mut state = self.state();
@@ -536,7 +536,7 @@ impl Backend for FakeBackend {
         })
     }
 
-    fn remove(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn remove(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let _running = self.begin(Op::Remove, sandbox.to_string(), self.env_of(&sandbox)).await?;
             let mut state = self.state();
@@ -704,12 +704,12 @@ mod tests {
     async fn what_no_correct_caller_does_is_noted() {
         let fake = FakeBackend::local();
         let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
-        fake.stop(id.clone()).await.expect("stopped");
+        fake.stop(id.clone(), Origin::Managed).await.expect("stopped");
         assert!(fake.evidence(id.clone()).await.is_err());
         assert!(fake.start(id.clone(), wanted(1)).await.is_err());
-        fake.remove(id.clone()).await.expect("removed");
-        fake.remove(id.clone()).await.expect("nothing to do");
-        fake.stop(SandboxId::new("invented")).await.expect("nothing to do");
+        fake.remove(id.clone(), Origin::Managed).await.expect("removed");
+        fake.remove(id.clone(), Origin::Managed).await.expect("nothing to do");
+        fake.stop(SandboxId::new("invented"), Origin::Managed).await.expect("nothing to do");
         let seen = fake.violations();
         assert_eq!(seen.len(), 4, "{seen:?}");
         assert!(seen[0].contains("which is stopped") && seen[1].starts_with("Start of"));
@@ -720,10 +720,10 @@ mod tests {
     async fn a_correct_life_leaves_no_violation() {
         let fake = FakeBackend::local();
         let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
-        fake.stop(id.clone()).await.expect("stopped");
+        fake.stop(id.clone(), Origin::Managed).await.expect("stopped");
         fake.start(id.clone(), wanted(2)).await.expect("started");
         fake.evidence(id.clone()).await.expect("evidence");
-        fake.remove(id).await.expect("removed");
+        fake.remove(id, Origin::Managed).await.expect("removed");
         assert_eq!(fake.violations(), Vec::<String>::new());
         assert_eq!(fake.log().len(), 5);
     }
@@ -740,7 +740,7 @@ mod tests {
         assert_eq!(fake.list().await.expect("a list"), []);
         let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
         fake.surprise_next(Op::Remove);
-        assert_eq!(fake.remove(id.clone()).await.expect_err("ordered").kind, FailureKind::Surprise);
+        assert_eq!(fake.remove(id.clone(), Origin::Managed).await.expect_err("ordered").kind, FailureKind::Surprise);
         assert!(fake.sandbox_of(&EnvId::new("e1")).is_some(), "a surprise is no deletion");
         assert_eq!(fake.outstanding(), 0);
     }

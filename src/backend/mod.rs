@@ -2,6 +2,7 @@
 //!
 //! A new backend is one file, one line in the registry and one line in the contract test.
 
+pub mod details;
 pub mod docker;
 pub mod fake;
 pub mod local;
@@ -9,12 +10,14 @@ pub mod registry;
 
 use crate::domain::BackendKind;
 use crate::domain::{
-    CallId, ConversationId, EndpointId, EnvId, EnvSpec, Evidence, FailureKind, FoundSandbox, Generation, SandboxId,
-    SandboxState, SessionId, Size,
+    CallId, ConversationId, EndpointId, EnvId, EnvSpec, Evidence, FailureKind, FoundSandbox, Generation, Origin,
+    SandboxId, SandboxState, SessionId, Size,
 };
 use crate::pty::PtyLink;
+use details::{Details, Stats};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -103,6 +106,19 @@ pub struct SandboxInfo {
     pub limits: Vec<(String, String)>,
     /// Source, target and `ro`/`rw` of each mount.
     pub mounts: Vec<(String, String, bool)>,
+}
+
+/// A sandbox that nobody lists, but that the user may choose to have shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Its full id.
+    pub sandbox: SandboxId,
+    /// The engine's name of it.
+    pub name: String,
+    /// Its image.
+    pub image: Option<String>,
+    /// Whether it runs.
+    pub state: SandboxState,
 }
 
 /// A PTY session to open.
@@ -226,23 +242,40 @@ pub trait Backend: Send + Sync {
     /// Whether it works here, and how.
     fn probe(&self) -> BoxFuture<'_, Result<Probe>>;
 
-    /// All sandboxes that carry our label, this profile's only. An unreachable engine is an error, never an empty list.
+    /// All sandboxes that carry our label, this profile's only; those of hermes-agents; and those that the user chose.
+    /// An unreachable engine is an error, never an empty list.
     fn list(&self) -> BoxFuture<'_, Result<Vec<FoundSandbox>>>;
 
     /// Makes a sandbox. Idempotent per environment and generation: twice yields one.
     fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<SandboxInfo>>;
 
-    /// Starts a stopped sandbox under a new generation. It keeps its id.
+    /// Starts a stopped sandbox under a new generation. It keeps its id. One that is not ours is started as it is.
     fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<SandboxInfo>>;
 
     /// Stops it: TERM, then KILL after the grace period. A stopped or missing one is success.
-    fn stop(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>>;
+    ///
+    /// `whose` is the origin that the user's word or consent was given for; one of another origin is a surprise, and
+    /// nothing is done to it.
+    fn stop(&self, sandbox: SandboxId, whose: Origin) -> BoxFuture<'_, Result<()>>;
 
     /// Removes it, without force: it is stopped first. A missing one is success. Never deletes home or workspace.
-    fn remove(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>>;
+    ///
+    /// `whose` as for [`Backend::stop`].
+    fn remove(&self, sandbox: SandboxId, whose: Origin) -> BoxFuture<'_, Result<()>>;
 
     /// Looks at one; `None` if there is no such sandbox.
     fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>>;
+
+    /// All that can be told of one, for a person who looks at it; `None` if there is no such sandbox, or nothing more
+    /// than [`Backend::inspect`] tells.
+    fn details(&self, _sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
+        Box::pin(std::future::ready(Ok(None)))
+    }
+
+    /// What one uses, about once a second, for as long as somebody listens and it runs. Nothing where that cannot be told.
+    fn stats(&self, _sandbox: SandboxId) -> BoxStream<'static, Stats> {
+        Box::pin(futures_util::stream::empty())
+    }
 
     /// Looks for what still lives in it (see [`Evidence`]).
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>>;
@@ -252,6 +285,17 @@ pub trait Backend: Send + Sync {
 
     /// Runs a command without a PTY.
     fn exec(&self, sandbox: SandboxId, spec: ExecSpec) -> BoxFuture<'_, Result<ExecLink>>;
+
+    /// What it holds that is not listed: neither ours, nor a hermes-agent's, nor chosen. An unreachable engine is an
+    /// error, never an empty list.
+    fn candidates(&self) -> BoxFuture<'_, Result<Vec<Candidate>>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    /// The whole set of those that the user chose to have shown, each by its full id or by its name, also before they
+    /// exist. From now on its list shows them with origin foreign, and where the set differs from the one before,
+    /// [`Backend::watch`] says so with a new snapshot.
+    fn choose(&self, _chosen: BTreeSet<String>) {}
 
     /// What happens there. Subscribes first, then lists, then forwards; never ends.
     fn watch(&self) -> BoxStream<'static, BackendEvent>;

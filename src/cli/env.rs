@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, ago, clock, holder, seconds_until, short, text};
 use super::spec::{Spec, seconds};
-use crate::api::protocol::{EnvExtend, EnvNew, EnvRef, EnvRemove, EnvRename, EnvStop, Nothing};
+use crate::api::protocol::{EnvAdopt, EnvExtend, EnvNew, EnvRef, EnvRemove, EnvRename, EnvStop, Nothing};
 use crate::api::{ApiCall, ApiError, ErrorCode};
 use clap::{Args, Subcommand};
 use serde_json::Value;
@@ -31,6 +31,8 @@ pub(super) enum Env {
     Extend(Extend),
     /// Give it another name
     Rename(Rename),
+    /// Show a container that neither we nor a hermes-agent made
+    Adopt(Adopt),
 }
 
 #[derive(Args, Debug)]
@@ -54,6 +56,19 @@ pub(super) struct Stop {
     /// Also while it is held: ends what runs in it
     #[arg(long)]
     force: bool,
+    /// Do not ask, also where it is not ours
+    #[arg(long, short)]
+    yes: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Adopt {
+    /// Its name, endpoint/name, or the beginning of its id
+    #[arg(required_unless_present = "list", conflicts_with = "list")]
+    container: Option<String>,
+    /// Only list the containers that could be shown
+    #[arg(long)]
+    list: bool,
 }
 
 #[derive(Args, Debug)]
@@ -69,6 +84,9 @@ pub(super) struct Remove {
     /// Do not ask
     #[arg(long, short)]
     yes: bool,
+    /// Also remove the container of one that was adopted; without, it is only shown no longer
+    #[arg(long)]
+    container: bool,
 }
 
 #[derive(Args, Debug)]
@@ -102,10 +120,12 @@ pub(super) fn run(context: &Context, verb: Env) -> Result<u8, Failure> {
         Env::Start(env) => context.show(&ApiCall::EnvStart(which(env)), |reply| {
             changed(reply, &format!("is {}", text(&reply["environment"], "phase")))
         }),
-        Env::Stop(stop) => {
-            let call = ApiCall::EnvStop(EnvStop { env: stop.env.clone(), force: stop.force });
-            context.show(&call, |_| out.line(&format!("{} is stopped; its files are kept", output::plain(&stop.env))))
+        Env::Stop(stop) => self::stop(context, &out, stop),
+        Env::Adopt(Adopt { container: Some(container), .. }) => {
+            let call = ApiCall::EnvAdopt(EnvAdopt { container });
+            context.show(&call, |reply| changed(reply, "is shown; nothing is changed in it, and we never end it"))
         }
+        Env::Adopt(_) => context.show(&ApiCall::EnvCandidates(Nothing {}), |reply| candidates(&out, reply)),
         Env::Rm(remove) => rm(context, &out, &remove),
         Env::Pin(env) => {
             context.show(&ApiCall::EnvPin(which(env)), |reply| changed(reply, "is pinned: it is not reaped"))
@@ -129,12 +149,29 @@ fn until(env: &Value) -> String {
     seconds_until(&env["idle_deadline_at"]).map_or_else(String::new, |left| format!(", due in {}", clock(left)))
 }
 
+/// Backend, and whose it is where it is not ours.
+fn place(env: &Value) -> String {
+    let backend = text(env, "backend");
+    match (text(env, "origin").as_str(), text(&env["watched"], "profile")) {
+        ("managed" | "", _) => backend,
+        ("hermes", profile) if !profile.is_empty() => format!("{backend} (hermes {profile})"),
+        (origin, _) => format!("{backend} ({origin})"),
+    }
+}
+
 /// What the table says of an environment's future: who holds it, or when it is due.
 fn future(env: &Value) -> (String, Style) {
     let holders = env["holders"].as_array().map(Vec::as_slice).unwrap_or_default();
     match (holders, seconds_until(&env["idle_deadline_at"])) {
         ([], Some(left)) if left <= 60 => (format!("due in {}", clock(left)), Style::Yellow),
         ([], Some(left)) => (format!("due in {}", clock(left)), Style::Plain),
+        ([], None) if env["paused"] == true => ("paused by somebody else".to_owned(), Style::Yellow),
+        ([], None) if !env["watched"]["leak"].is_null() => {
+            (format!("leaked: {}", text(&env["watched"]["leak"], "kind").replace('_', " ")), Style::Yellow)
+        }
+        ([], None) if env["origin"] == "hermes" && env["phase"] == "ready" => {
+            (format!("hermes: {}", text(&env["watched"], "maker")), Style::Dim)
+        }
         ([], None) => match text(&env["failure"], "message") {
             message if message.is_empty() => (text(&env["last_ending"], "why"), Style::Dim),
             message => (message, Style::Red),
@@ -165,7 +202,7 @@ fn list(out: &Printer, reply: &Value) -> Result<(), Failure> {
             vec![
                 (text(env, "name"), Style::Bold),
                 (short(&text(env, "id")), Style::Dim),
-                (text(env, "backend"), Style::Plain),
+                (place(env), Style::Plain),
                 (text(env, "persistence"), Style::Plain),
                 (text(env, "scope"), Style::Plain),
                 (phase, style),
@@ -219,30 +256,29 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
         ("failure", text(&env["failure"], "message")),
         ("last ending", text(&env["last_ending"], "why")),
         ("backend", format!("{} at {}", text(env, "backend"), text(env, "endpoint"))),
+        ("origin", text(env, "origin")),
+        ("profile", text(&env["watched"], "profile")),
+        ("task", text(&env["watched"], "task")),
+        ("home", text(&env["watched"], "home")),
+        ("hermes", text(&env["watched"], "maker")),
+        ("leaked", text(&env["watched"]["leak"], "evidence")),
+        ("paused", if env["paused"] == true { "by somebody else".to_owned() } else { String::new() }),
         ("isolation", text(env, "isolation")),
         (
             "persistence",
             format!("{}, scope {}, {}", text(env, "persistence"), text(env, "scope"), text(env, "retention")),
         ),
         ("sandbox", sandbox),
-        ("image", text(env, "image")),
+        ("image", image(env)),
         ("user", text(env, "user")),
         ("directory", text(env, "cwd")),
         ("disk use", env["disk_bytes"].as_u64().map(output::bytes).unwrap_or_default()),
-        ("network", text(env, "network")),
-        (
-            "mounts",
-            join(&env["mounts"], &|m| {
-                format!(
-                    "{} on {} {}",
-                    text(m, "source"),
-                    text(m, "target"),
-                    if m["read_only"] == true { "ro" } else { "rw" }
-                )
-            }),
-        ),
-        ("limits", join(&env["limits"], &|limit| format!("{} {}", text(limit, "name"), text(limit, "value")))),
+        ("network", network(env)),
+        ("mounts", join(&env["mounts"], &mount)),
+        ("limits", join(&env["limits"], &limit)),
         ("variables", join(&env["variables"], &word)),
+        ("labels", labels(&env["labels"])),
+        ("made", made(&env["details"])),
         ("idle time", format!("{idle}{}", until(env))),
         ("last activity", activity),
         ("held by", join(&env["holders"], &|h| format!("{}, for {}", holder(h), ago(&h["since"]).replace(" ago", "")))),
@@ -253,7 +289,168 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
     ])
 }
 
+/// Whether a person can be asked.
+fn can_ask(context: &Context) -> bool {
+    io::stdin().is_terminal() && io::stdout().is_terminal() && !context.json
+}
+
+fn stop(context: &Context, out: &Printer, stop: Stop) -> Result<u8, Failure> {
+    let mut yes = stop.yes;
+    if !yes && can_ask(context) {
+        let reply = context.call(&ApiCall::EnvShow(EnvRef { env: stop.env.clone() }))?;
+        let env = &reply["environment"];
+        if env["origin"] != "managed" {
+            if !asked(out, env, "stop", false)? {
+                out.line("nothing was stopped")?;
+                return Ok(ErrorCode::Failed.exit_code());
+            }
+            yes = true;
+        }
+    }
+    let call = ApiCall::EnvStop(EnvStop { env: stop.env.clone(), force: stop.force, yes });
+    context.show(&call, |reply| {
+        let name = output::plain(&stop.env);
+        match seconds_until(&reply["environment"]["watched"]["swept_from"]) {
+            Some(left) => out.line(&format!(
+                "{name} is stopped; hermes-agent deletes it at its next start after {}: `hermes-tui env start {name}` keeps it",
+                clock(left)
+            )),
+            None => out.line(&format!("{name} is stopped; its files are kept")),
+        }
+    })
+}
+
+/// Says what follows for one that is not ours, and asks; what cannot be made again must be named.
+fn asked(out: &Printer, env: &Value, verb: &str, by_name: bool) -> Result<bool, Failure> {
+    let name = text(env, "name");
+    out.line(&out.styled(&format!("{verb} {name} ({}, {})?", text(env, "origin"), text(env, "phase")), Style::Bold))?;
+    for consequence in env["consequences"][verb].as_array().into_iter().flatten() {
+        out.line(&format!("  - {}", output::plain(consequence.as_str().unwrap_or_default())))?;
+    }
+    if by_name {
+        print!("Type its name to {verb} its container for good: ");
+    } else {
+        print!("{verb} it? [y/N] ");
+    }
+    io::stdout().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(if by_name { answer.trim() == name } else { matches!(answer.trim(), "y" | "Y" | "yes") })
+}
+
+fn candidates(out: &Printer, reply: &Value) -> Result<(), Failure> {
+    let row = |one: &Value| {
+        let state = text(one, "state");
+        let style = if state == "running" { Style::Green } else { Style::Dim };
+        vec![
+            (text(one, "name"), Style::Bold),
+            (text(one, "container").chars().take(12).collect(), Style::Dim),
+            (text(one, "image"), Style::Plain),
+            (state, style),
+            (text(one, "endpoint"), Style::Plain),
+        ]
+    };
+    let rows: Vec<Vec<(String, Style)>> = reply["candidates"].as_array().into_iter().flatten().map(row).collect();
+    out.table(&["NAME", "ID", "IMAGE", "STATE", "ENDPOINT"], &rows, "no other containers here")?;
+    for endpoint in reply["unreachable"].as_array().into_iter().flatten() {
+        out.line(&out.styled(&format!("{}: {}", text(endpoint, "url"), text(endpoint, "detail")), Style::Red))?;
+    }
+    Ok(())
+}
+
+/// Removes one that is not ours, or takes it off the list. `None` if it is ours.
+fn rm_other(context: &Context, out: &Printer, remove: &Remove) -> Result<Option<u8>, Failure> {
+    let reply = context.call(&ApiCall::EnvShow(EnvRef { env: remove.env.clone() }));
+    let Ok(reply) = reply else { return Ok(None) };
+    let env = &reply["environment"];
+    if env["origin"] == "managed" {
+        return Ok(None);
+    }
+    let forgets = env["origin"] == "foreign" && !remove.container;
+    let mut yes = remove.yes;
+    // Without a container there is nothing to lose; where nobody can be asked, the host says what follows.
+    if !yes && !forgets && !env["sandbox"].is_null() && can_ask(context) {
+        if !asked(out, env, "remove", env["origin"] == "foreign")? {
+            out.line("nothing was removed")?;
+            return Ok(Some(ErrorCode::Failed.exit_code()));
+        }
+        yes = true;
+    }
+    let call = ApiCall::EnvRemove(EnvRemove {
+        env: remove.env.clone(),
+        force: remove.force,
+        data: false,
+        yes,
+        container: remove.container,
+    });
+    let done = context.show(&call, |reply| {
+        let name = output::plain(&remove.env);
+        if reply["forgotten"] == true {
+            out.line(&format!("{name} is no longer shown; its container is left as it is"))
+        } else {
+            out.line(&format!("{name} is removed"))
+        }
+    });
+    done.map(Some)
+}
+
+fn image(env: &Value) -> String {
+    let facts = &env["details"]["image"];
+    let id = text(facts, "id");
+    let digest = text(facts, "digest");
+    match (text(env, "image"), id.trim_start_matches("sha256:").get(..12)) {
+        (name, None) => name,
+        (name, Some(id)) if digest.is_empty() => format!("{name} ({id})"),
+        (name, Some(id)) => format!("{name} ({id}, {digest})"),
+    }
+}
+
+/// What was asked for, and what the engine calls it where that is another word.
+fn network(env: &Value) -> String {
+    let (wanted, is) = (text(env, "network"), text(&env["details"], "network"));
+    if is.is_empty() || is == wanted { wanted } else { format!("{wanted} ({is})") }
+}
+
+fn mount(mount: &Value) -> String {
+    let mode = if mount["read_only"] == true { "ro" } else { "rw" };
+    let source = match (text(mount, "source"), mount["kind"].as_str()) {
+        (_, Some("layer")) => "its own files".to_owned(),
+        (_, Some("tmpfs")) => "memory".to_owned(),
+        (source, _) => source,
+    };
+    let lost = match (mount["survives_stop"].as_bool(), mount["survives_removal"].as_bool()) {
+        (Some(false), _) => ", lost with a stop",
+        (_, Some(false)) => ", lost with a removal",
+        _ => "",
+    };
+    format!("{source} on {} {mode}{lost}", text(mount, "target"))
+}
+
+fn limit(limit: &Value) -> String {
+    let not = if limit["enforced"] == false && !text(limit, "value").contains("not enforced") {
+        " (not enforced here)"
+    } else {
+        ""
+    };
+    format!("{} {}{not}", text(limit, "name"), text(limit, "value"))
+}
+
+fn labels(labels: &Value) -> String {
+    let all = labels.as_object().into_iter().flatten();
+    let all: Vec<String> = all.map(|(name, _)| format!("{}={}", output::plain(name), text(labels, name))).collect();
+    all.join("\n")
+}
+
+fn made(details: &Value) -> String {
+    let at = |field: &str, word: &str| details[field].as_str().map(|_| format!("{word} {}", ago(&details[field])));
+    let restart = details["restart"].as_str().map(|policy| format!("restart policy {}", output::plain(policy)));
+    [at("created", "made"), at("started", "started"), restart].into_iter().flatten().collect::<Vec<_>>().join(", ")
+}
+
 fn rm(context: &Context, out: &Printer, remove: &Remove) -> Result<u8, Failure> {
+    if let Some(code) = rm_other(context, out, remove)? {
+        return Ok(code);
+    }
     if !remove.yes {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() || context.json {
             return Err(ApiError::new(
@@ -269,7 +466,13 @@ fn rm(context: &Context, out: &Printer, remove: &Remove) -> Result<u8, Failure> 
             return Ok(ErrorCode::Failed.exit_code());
         }
     }
-    let call = ApiCall::EnvRemove(EnvRemove { env: remove.env.clone(), force: remove.force, data: remove.data });
+    let call = ApiCall::EnvRemove(EnvRemove {
+        env: remove.env.clone(),
+        force: remove.force,
+        data: remove.data,
+        yes: remove.yes,
+        container: remove.container,
+    });
     context.show(&call, |reply| {
         let name = output::plain(&remove.env);
         match reply["files"].as_str() {

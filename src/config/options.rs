@@ -1,7 +1,7 @@
 //! The settings themselves, with their defaults.
 
 use super::keys::KeyPress;
-use crate::domain::{BackendKind, EndpointId, EnvSpec, Network, Persistence, Retention, Scope, Span};
+use crate::domain::{BackendKind, Consent, EndpointId, EnvSpec, Network, Persistence, Retention, Scope, Span};
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::collections::BTreeMap;
 
@@ -159,6 +159,8 @@ pub struct Options {
     pub history: History,
     /// New environments.
     pub env: EnvDefaults,
+    /// What may be ended of what a hermes-agent made.
+    pub hermes: Consent,
 }
 
 impl Default for Options {
@@ -176,6 +178,7 @@ impl Default for Options {
             endpoints: BTreeMap::new(),
             history: History::default(),
             env: EnvDefaults::default(),
+            hermes: Consent::default(),
         }
     }
 }

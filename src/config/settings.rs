@@ -3,7 +3,7 @@
 
 use super::keys::KeyPress;
 use super::options::{NamedEndpoint, Options, Theme};
-use crate::domain::{BackendKind, Network, Persistence, Retention, Scope, Span};
+use crate::domain::{BackendKind, HermesReap, Network, Persistence, Retention, Scope, Span};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
 
@@ -249,7 +249,34 @@ pub const SETTINGS: &[Setting] = &[
             Ok(())
         },
     },
+    Setting {
+        path: "hermes.reap",
+        default: "\"off\"",
+        help: "What may be ended of what a hermes-agent made: off, leaked (of use to nobody), ephemeral (and those), stale (also stops persistent ones).",
+        set: |o, v| {
+            o.hermes.reap = reap(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "hermes.stale_after",
+        default: "604800",
+        help: "Seconds without any activity after which a persistent one is stale.",
+        set: |o, v| {
+            o.hermes.stale_after = Span::seconds(u64::try_from(number(v, 60, 315_360_000)?).unwrap_or(604_800));
+            Ok(())
+        },
+    },
 ];
+
+/// Settings of single profiles of hermes-agent: table, meaning, example.
+const PROFILES: (&str, &str, &str) =
+    ("hermes.profiles", "Another word for one profile of hermes-agent, by its name.", "reap = \"ephemeral\"");
+
+fn reap(v: &Value) -> Result<HermesReap, String> {
+    let all = [HermesReap::Off, HermesReap::Leaked, HermesReap::Ephemeral, HermesReap::Stale];
+    choice(v, &all.map(|reap| (reap.word(), reap)))
+}
 
 /// Reads a configuration text.
 ///
@@ -290,12 +317,43 @@ fn walk(table: &Table, prefix: &str, loaded: &mut Loaded) {
             }
         } else if BINDINGS.iter().any(|(p, ..)| *p == path) {
             bindings(&path, value, loaded);
+        } else if path == PROFILES.0 {
+            profiles(value, loaded);
         } else if let (Value::Table(inner), true) = (value, is_section(&path)) {
             walk(inner, &path, loaded);
         } else {
-            let names = SETTINGS.iter().map(|s| s.path).chain(BINDINGS.iter().map(|(p, ..)| *p));
+            let names = SETTINGS.iter().map(|s| s.path).chain(BINDINGS.iter().map(|(p, ..)| *p)).chain([PROFILES.0]);
             let hint = nearest(&path, names).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
             loaded.warnings.push(format!("unknown key `{path}`{hint}"));
+        }
+    }
+}
+
+fn profiles(value: &Value, loaded: &mut Loaded) {
+    let Value::Table(table) = value else {
+        loaded.warnings.push(format!("`{}` is ignored: it must be a table of profiles", PROFILES.0));
+        return;
+    };
+    for (name, settings) in table {
+        let path = format!("{}.{name}", PROFILES.0);
+        let Value::Table(settings) = settings else {
+            loaded.warnings.push(format!("`{path}` is ignored: it must be a table with `reap`"));
+            continue;
+        };
+        for (key, value) in settings {
+            match reap(value) {
+                _ if key != "reap" => {
+                    loaded.warnings.push(format!("unknown key `{path}.{key}`; did you mean `{path}.reap`?"));
+                }
+                Ok(reap) => {
+                    loaded.options.hermes.profiles.insert(name.clone(), reap);
+                }
+                Err(must) => {
+                    // What was meant is not known: nothing of this profile is ended.
+                    loaded.options.hermes.profiles.insert(name.clone(), HermesReap::Off);
+                    loaded.warnings.push(format!("`{path}.{key}` is taken for \"off\": {must}"));
+                }
+            }
         }
     }
 }
@@ -351,6 +409,8 @@ pub fn default_file() -> String {
         }
         out.push_str(&format!("\n# {}\n# {name} = {}\n", setting.help, setting.default));
     }
+    let (path, help, example) = PROFILES;
+    out.push_str(&format!("\n# {help}\n# [{path}.default]\n# {example}\n"));
     out
 }
 

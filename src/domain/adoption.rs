@@ -15,7 +15,7 @@ use super::naming;
 use super::outbox::{Outbox, SAVE_EVERY};
 use super::state::State;
 use super::teardown::CUT_OFF;
-use super::turn::{Call, Conversation};
+use super::turn::{Call, CallSource, Conversation};
 use std::collections::BTreeMap;
 
 /// A list may be older than the answer to a provision that came before it: what became ready within this time is not
@@ -47,6 +47,7 @@ impl State {
     fn restore_environment(&mut self, out: &mut Outbox, mut env: Environment) {
         let now = out.now;
         self.unlisted.insert(env.spec.endpoint.clone());
+        let consent = self.consent.clone();
         let deadline = env.deadline.take().map(|deadline| deadline + SAVE_EVERY);
         env.books.adopting = true;
         env.books.looking = false;
@@ -68,7 +69,11 @@ impl State {
         if let Some(failure) = &mut env.failure {
             failure.retry_at = None;
         }
-        if env.is_ephemeral() && env.spec.scope == Scope::Turn && env.leases.is_empty() && !env.books.lingers {
+        if env.origin != Origin::Managed {
+            // The last commands of others need not have reached the journal, and there may have been no deadline to move.
+            env.books.released = env.books.released.max((env.last_activity.at + SAVE_EVERY).min(now));
+            env.take_consent(&consent, now);
+        } else if env.is_ephemeral() && env.spec.scope == Scope::Turn && env.leases.is_empty() && !env.books.lingers {
             env.books.end.get_or_insert(End::new(now + GRACE, Deed::Remove, Cause::Orphaned));
         }
         self.insert(out, env);
@@ -77,7 +82,8 @@ impl State {
     fn restore_call(&mut self, out: &mut Outbox, mut call: Call) {
         if call.ended.is_none() {
             call.ended = Some(out.now);
-            call.exit_code = Some(CUT_OFF);
+            // Of a command of somebody else we do not know how it ended, or whether.
+            call.exit_code = (call.source != CallSource::Observed).then_some(CUT_OFF);
             out.save(Record::Call(call.id.clone()));
         }
         self.calls.entry(call.id.clone()).or_insert(call);
@@ -86,13 +92,20 @@ impl State {
     /// A complete list of what an endpoint holds of ours: proof that it answers.
     pub(super) fn snapshot(&mut self, out: &mut Outbox, endpoint: &EndpointId, found: Vec<FoundSandbox>) {
         self.endpoint_up(out, endpoint);
-        self.unlisted.remove(endpoint);
+        if self.unlisted.remove(endpoint) {
+            self.doubt_execs(out, endpoint);
+            self.tell_choices(out, endpoint);
+        }
         let mut listed: BTreeMap<EnvId, Vec<FoundSandbox>> = BTreeMap::new();
-        for sandbox in found {
+        for sandbox in found.into_iter().filter(|sandbox| self.is_welcome(endpoint, sandbox)) {
             listed.entry(sandbox.env.clone()).or_default().push(sandbox);
         }
         for id in self.environments_of(endpoint) {
-            match listed.remove(&id) {
+            let origin = self.environments.get(&id).map(|env| env.origin);
+            let same = |found: &FoundSandbox| Some(found.origin) == origin;
+            let candidates = listed.remove(&id).map(|all| all.into_iter().filter(same).collect::<Vec<_>>());
+            match candidates.filter(|all| !all.is_empty()) {
+                Some(candidates) if origin != Some(Origin::Managed) => self.found_of_others(out, &id, candidates),
                 Some(candidates) => self.found(out, &id, candidates),
                 None => self.missing(out, &id),
             }
@@ -102,7 +115,12 @@ impl State {
         }
         for (id, candidates) in listed {
             if !self.environments.contains_key(&id) {
-                self.discover(out, endpoint, &id, candidates);
+                let theirs = candidates.iter().any(|found| found.origin != Origin::Managed);
+                if theirs {
+                    self.discover_of_others(out, endpoint, &id, candidates);
+                } else {
+                    self.discover(out, endpoint, &id, candidates);
+                }
             }
         }
     }
@@ -122,24 +140,33 @@ impl State {
     }
 
     /// Brings what we believe in line with what was found.
-    fn reconcile(&mut self, out: &mut Outbox, id: &EnvId, found: &FoundSandbox) {
+    pub(super) fn reconcile(&mut self, out: &mut Outbox, id: &EnvId, found: &FoundSandbox) {
         let now = out.now;
         let Some(env) = self.environments.get(id) else { return };
         let (adopting, phase) = (env.books.adopting, env.phase);
         let same = env.sandbox.as_ref() == Some(&found.sandbox);
+        // Started again while nobody could tell us: what ran in it before is over.
+        let again = same && phase == Phase::Ready && !adopting && found.generation > env.generation;
         match found.state {
             SandboxState::Stopped if phase == Phase::Ready && same && !adopting => {
                 self.halted(out, id, "stopped by somebody else");
             }
             SandboxState::Stopped => self.settle_stopped(out, id, found),
             // It runs on as before; an adoption only says so.
-            SandboxState::Running | SandboxState::Paused if phase == Phase::Ready && same => {
-                let Some(env) = self.edit(out, id).filter(|env| env.books.adopting) else { return };
-                env.generation = env.generation.max(found.generation);
-                self.adopted(out, id, now);
+            SandboxState::Running | SandboxState::Paused if phase == Phase::Ready && same && !again => {
+                if let Some(env) = self.edit(out, id).filter(|env| env.books.adopting) {
+                    env.generation = env.generation.max(found.generation);
+                    self.adopted(out, id, now);
+                }
             }
-            SandboxState::Running | SandboxState::Paused => self.settle_running(out, id, found),
+            SandboxState::Running | SandboxState::Paused => {
+                if again {
+                    self.sandbox_over(out, id, "started again by somebody else");
+                }
+                self.settle_running(out, id, found);
+            }
         }
+        self.set_paused(out, id, found.state == SandboxState::Paused);
     }
 
     fn settle_running(&mut self, out: &mut Outbox, id: &EnvId, found: &FoundSandbox) {
@@ -153,6 +180,10 @@ impl State {
         let expected = if midway { env.generation } else { env.generation.next() };
         env.generation = expected.max(found.generation);
         env.failure = None;
+        if env.origin != Origin::Managed {
+            // It was decided because it did not run.
+            env.books.end.take_if(|end| end.is_tentative());
+        }
         env.note(ActivityKind::Adopted, "found running", now);
         self.adopted(out, id, now);
     }
@@ -177,7 +208,10 @@ impl State {
         let Some(env) = self.edit(out, id) else { return };
         env.grant_grace(now);
         let notice = Notice::new(NoticeKind::EnvAdopted, format!("{} was found again", env.name)).env(id);
-        out.announce(notice);
+        let new = env.origin != Origin::Managed && env.generation <= Generation(1) && env.created == now;
+        if !new {
+            out.announce(notice);
+        }
     }
 
     fn missing(&mut self, out: &mut Outbox, id: &EnvId) {
@@ -205,8 +239,10 @@ impl State {
         out.send(Effect::Teardown {
             env: id.clone(),
             generation: stray.generation,
+            listed: stray.generation,
             sandbox: stray.sandbox,
             deed: Deed::Remove,
+            whose: Origin::Managed,
             ordered: false,
         });
     }
@@ -215,8 +251,7 @@ impl State {
     fn discover(&mut self, out: &mut Outbox, endpoint: &EndpointId, id: &EnvId, candidates: Vec<FoundSandbox>) {
         let now = out.now;
         let Some((best, _)) = pick(candidates, None) else { return };
-        let spec = best.spec.clone().map_or_else(|| spec_from_label(endpoint, best.persistence), |spec| *spec);
-        let spec = EnvSpec { endpoint: endpoint.clone(), ..spec };
+        let spec = EnvSpec { endpoint: endpoint.clone(), ..spec_of(endpoint, &best) };
         let wanted = if naming::check(&best.name).is_ok() { best.name.as_str() } else { "found" };
         let clashes = naming::is_made_up(wanted) && self.is_taken(endpoint, wanted, None);
         let name = if clashes { self.next_name(endpoint) } else { self.free_name(endpoint, wanted) };
@@ -242,6 +277,11 @@ fn pick(mut candidates: Vec<FoundSandbox>, known: Option<&str>) -> Option<(Found
     let (best, _) = candidates.iter().enumerate().max_by_key(|(_, found)| rank(found))?;
     let best = candidates.swap_remove(best);
     Some((best, candidates))
+}
+
+/// What a listed sandbox was made from, as far as it can be told.
+pub(super) fn spec_of(endpoint: &EndpointId, found: &FoundSandbox) -> EnvSpec {
+    found.spec.as_deref().cloned().unwrap_or_else(|| spec_from_label(endpoint, found.persistence))
 }
 
 /// What can be said of a sandbox whose label says little: it is never ended unless it is known to be ephemeral.

@@ -5,8 +5,9 @@
 use super::effect::Deed;
 use super::environment::Phase;
 use super::evidence::Evidence;
-use super::id::{CallId, ConversationId, EnvId, ReplyTo, SessionId, TurnId};
+use super::id::{CallId, ConversationId, EndpointId, EnvId, Generation, ReplyTo, SessionId, TurnId};
 use super::moment::{Moment, Span};
+use super::watched::Allowance;
 use super::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -37,6 +38,12 @@ pub struct Books {
     pub adopting: bool,
     /// Time of the last activity that the journal knows.
     pub saved_activity: Moment,
+    /// What the user's consent comes to for it, where it is not ours.
+    pub allowance: Allowance,
+    /// The name that its backend gives to one that is not ours.
+    pub called: String,
+    /// The generation that its backend last told of one that is not ours; zero if it must tell anew.
+    pub listed: Generation,
 }
 
 /// What a look found, and when.
@@ -62,6 +69,8 @@ pub enum Cause {
     ConversationEnded,
     /// It is ephemeral and was found without anybody who holds it.
     Orphaned,
+    /// A hermes-agent made it, and it is of no use to anybody.
+    Leaked,
     /// A person said so.
     Person,
     /// The host ends.
@@ -81,6 +90,7 @@ impl Cause {
             Self::TurnEnded => format!("{done} when its turn ended"),
             Self::ConversationEnded => format!("{done} when its conversation ended"),
             Self::Orphaned => format!("{done} because nobody held it any more"),
+            Self::Leaked => format!("{done} because it is of no use to anybody (leaked)"),
             Self::Person => format!("{done} on request"),
             Self::Shutdown => format!("{done} when the host ended"),
         }
@@ -109,6 +119,12 @@ impl End {
     #[must_use]
     pub fn new(at: Moment, deed: Deed, cause: Cause) -> Self {
         Self { at, deed, cause, force: false, forget: false, data: false }
+    }
+
+    /// Whether it was decided only because nobody seems to need it: any use cancels it.
+    #[must_use]
+    pub fn is_tentative(&self) -> bool {
+        matches!(self.cause, Cause::Orphaned | Cause::Leaked)
     }
 
     /// Whether a person or the end of the host ordered it; such an end is not cancelled by a turn.
@@ -168,6 +184,15 @@ pub enum Need {
     Stopped,
     /// It is removed.
     Removed,
+    /// This container is listed.
+    Shown {
+        /// Where.
+        endpoint: EndpointId,
+        /// Its name or full id, as it was chosen.
+        container: String,
+        /// How long it is waited for.
+        until: Moment,
+    },
     /// The host may exit.
     Shutdown,
 }

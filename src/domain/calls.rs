@@ -65,6 +65,7 @@ impl State {
                 ended: None,
                 exit_code: None,
                 source: request.source,
+                count: 1,
             },
         );
         if observed {
@@ -152,14 +153,15 @@ impl State {
 
     /// Commands that ran in a sandbox are over with it. Those that still wait for one go on waiting.
     pub(super) fn cut_off_calls(&mut self, out: &mut Outbox, env: &EnvId) {
-        let Some(env) = self.environments.get(env) else { return };
-        let running: Vec<CallId> = env.calls_in_flight().filter(|id| !self.call_waits(id)).cloned().collect();
+        let Some(running) = self.environments.get(env) else { return };
+        let running: Vec<CallId> = running.calls_in_flight().filter(|id| !self.call_waits(id)).cloned().collect();
         for id in running {
             self.call_ended(out, &id, Some(CUT_OFF), None);
         }
+        self.cut_off_execs(out, env);
     }
 
-    fn remember(&mut self, out: &mut Outbox, call: Call) {
+    pub(super) fn remember(&mut self, out: &mut Outbox, call: Call) {
         out.save(Record::Call(call.id.clone()));
         let conversation = call.conversation.clone();
         self.calls.insert(call.id.clone(), call);

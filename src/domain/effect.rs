@@ -1,10 +1,11 @@
 //! What the core wants done. Data, not closures: the runtime performs it.
 
-use super::environment::EnvSpec;
-use super::id::{CallId, ConversationId, EnvId, Generation, ReplyTo, SandboxId, SessionId, TurnId};
+use super::environment::{EnvSpec, Origin};
+use super::id::{CallId, ConversationId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId, TurnId};
 use super::request::Answer;
 use super::session::Size;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
 
 /// What is done to a sandbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -25,6 +26,8 @@ pub enum Record {
     Conversation(ConversationId),
     /// A command.
     Call(CallId),
+    /// What a person chose about sandboxes that are not ours.
+    Choices,
 }
 
 /// What happened, for the event stream, notices on the screen and the log.
@@ -197,13 +200,25 @@ pub enum Effect {
         env: EnvId,
         /// Which generation.
         generation: Generation,
+        /// The generation that its backend must still tell of it if it runs.
+        listed: Generation,
         /// The sandbox, by its full id.
         sandbox: SandboxId,
         /// What to do.
         deed: Deed,
+        /// Whose it is: what was decided about one of ours is no consent to end one of somebody else.
+        #[serde(default)]
+        whose: Origin,
         /// True when idleness is not its ground (a person forced it, its turn or conversation ended, the host ends):
         /// fresh activity and live processes are then no surprise.
         ordered: bool,
+    },
+    /// Tell a backend which of the sandboxes of others are to be shown.
+    Choose {
+        /// Where.
+        endpoint: EndpointId,
+        /// All of them, by name or full id.
+        chosen: BTreeSet<String>,
     },
     /// Delete the files of a removed environment (a person asked).
     DeleteData(EnvId),

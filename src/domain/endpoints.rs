@@ -17,6 +17,7 @@ const SUSPICION: Span = Span::seconds(30);
 impl State {
     pub(super) fn endpoint_down(&mut self, out: &mut Outbox, endpoint: &EndpointId, detail: String) {
         self.suspect.remove(endpoint);
+        self.miss_execs(endpoint);
         self.go_down(out, endpoint, detail);
     }
 
@@ -52,11 +53,18 @@ impl State {
         }
     }
 
-    /// It answers again; what it holds is known only after its next list.
+    /// It answers again; what it holds is known only after its next list. A deadline that passed while nobody could be
+    /// warned, and nobody could use anything, is no reason to end something in this very moment.
     pub(super) fn endpoint_up(&mut self, out: &mut Outbox, endpoint: &EndpointId) {
+        let now = out.now;
         self.suspect.remove(endpoint);
         if self.down.remove(endpoint).is_some() {
             self.unlisted.insert(endpoint.clone());
+            for id in self.environments_of(endpoint) {
+                if let Some(env) = self.edit(out, &id) {
+                    env.grant_grace(now);
+                }
+            }
             out.announce(Notice::new(NoticeKind::EndpointUp, format!("{endpoint} answers again")));
         }
     }
@@ -135,9 +143,11 @@ impl State {
         if !env.change(Change::Halted, now) {
             return;
         }
-        let notice = Notice::new(NoticeKind::EnvStopped, format!("{} stopped: {why}", env.name)).env(id);
+        let name = env.name.clone();
         self.sandbox_over(out, id, why);
-        out.announce(notice);
+        let warning = self.environments.get(id).and_then(Environment::fuse_warning);
+        let warning = warning.map(|warning| format!("; {warning}")).unwrap_or_default();
+        out.announce(Notice::new(NoticeKind::EnvStopped, format!("{name} stopped: {why}{warning}")).env(id));
     }
 
     /// After a jump nothing is reaped before 60 s and a fresh look; leases get the same time.

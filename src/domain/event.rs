@@ -1,5 +1,6 @@
 //! Everything that can happen to the core.
 
+use super::choices::Choices;
 use super::environment::{EnvSpec, Environment, Origin, Persistence};
 use super::evidence::Evidence;
 use super::id::{CallId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId};
@@ -248,6 +249,9 @@ pub enum Event {
         conversations: Vec<Conversation>,
         /// Calls as last saved; those without an end are marked ended with 125.
         calls: Vec<Call>,
+        /// What a person chose about sandboxes that are not ours.
+        #[serde(default)]
+        choices: Choices,
         /// When the journal was last written.
         saved_at: Moment,
     },

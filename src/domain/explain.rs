@@ -7,6 +7,7 @@ use super::moment::Moment;
 use super::reaper::{Ground, Judgement, judge};
 use super::state::State;
 use super::verdict::{Fact, Verdict, VerdictKind};
+use super::watched::HermesReap;
 use super::words;
 
 impl Deed {
@@ -39,8 +40,9 @@ impl State {
                 format!("{} does not answer ({why}): nothing is decided until it does", env.spec.endpoint)
             }
             Ground::Unlisted => format!("the list of {} has not been seen yet", env.spec.endpoint),
-            Ground::NotOurs => not_ours(env.origin),
-            Ground::AtRest => at_rest(env),
+            Ground::Paused => "paused by somebody else: nothing is decided until it goes on".into(),
+            Ground::NotOurs => not_ours(env, now),
+            Ground::AtRest => at_rest(env, now),
             Ground::Starting => "it is being started".into(),
             Ground::TearingDown => tearing_down(env),
             Ground::Leases => format!("held by {}", words::holders(&env.holders())),
@@ -64,18 +66,39 @@ impl State {
     }
 }
 
-fn not_ours(origin: Origin) -> String {
-    match origin {
-        Origin::Hermes => "made by a hermes-agent, which ends it by its own rules".into(),
-        _ => "not made by us: never ended by us".into(),
+/// What its maker does with it, and what the user could consent to.
+fn not_ours(env: &Environment, now: Moment) -> String {
+    if env.origin != Origin::Hermes {
+        return "not made by us: never ended by us".into();
     }
+    let leak = env.leak().map(|leak| format!("leaked ({}): {}; ", leak.kind.word(), leak.evidence)).unwrap_or_default();
+    let maker = format!("{leak}hermes-agent {}", env.maker());
+    let sweep = env.swept_from().map(|at| format!("; {}", sweep(at, now))).unwrap_or_default();
+    let Some(needed) = env.consent_needed() else { return format!("{maker}{sweep}; never ended by us") };
+    let deed = if needed == HermesReap::Stale { "stop it once it is stale" } else { "remove it" };
+    let place = match env.watched.as_ref().and_then(|watched| watched.profile.as_deref()) {
+        Some(profile) => format!("[hermes.profiles.{}]", words::quoted(profile)),
+        None => "[hermes]".to_owned(),
+    };
+    format!("{maker}{sweep}; `{place} reap = \"{}\"` would let us {deed}", needed.word())
 }
 
-fn at_rest(env: &Environment) -> String {
+fn sweep(at: Moment, now: Moment) -> String {
+    if at <= now {
+        return "the next start of hermes-agent deletes it".to_owned();
+    }
+    format!("in {} the next start of hermes-agent deletes it unless it is started again", words::span(at.since(now)))
+}
+
+fn at_rest(env: &Environment, now: Moment) -> String {
+    if let (Some(ending), Some(at)) = (&env.last_ending, env.swept_from()) {
+        return format!("not running: {}; {}", ending.why, sweep(at, now));
+    }
     match (&env.failure, &env.last_ending) {
         (Some(failure), _) if env.phase == Phase::Failed => format!("it could not be started: {}", failure.message),
         (Some(failure), _) => format!("not running; the last try to end it failed: {}", failure.message),
         (None, Some(ending)) => format!("not running: {}", ending.why),
+        (None, None) if env.origin != Origin::Managed => "not running".to_owned(),
         (None, None) => "not running: it is started when somebody uses it".to_owned(),
     }
 }
@@ -119,6 +142,9 @@ fn facts(env: &Environment, now: Moment) -> Vec<Fact> {
 }
 
 fn rule(env: &Environment) -> String {
+    if env.origin != Origin::Managed {
+        return rule_of_others(env);
+    }
     let idle =
         env.idle_time().map_or_else(|| "never by idleness".into(), |idle| format!("after {} idle", words::span(idle)));
     let scope = words::scope(env.spec.scope);
@@ -129,6 +155,17 @@ fn rule(env: &Environment) -> String {
         Persistence::Ephemeral => format!("ephemeral, scope {scope}: removed when its scope ends, {idle}"),
         Persistence::Unknown => "persistence unknown".into(),
     }
+}
+
+fn rule_of_others(env: &Environment) -> String {
+    let persistence = words::persistence(env.spec.persistence);
+    let consent = match (env.consented(), env.idle_time()) {
+        (Some((deed, _)), Some(idle)) => {
+            format!("your consent: {} after {} without use", deed.participle(), words::span(idle))
+        }
+        _ => "no consent to end it".to_owned(),
+    };
+    format!("persistence {persistence}; {consent}")
 }
 
 fn word(kind: ActivityKind) -> &'static str {
@@ -146,7 +183,8 @@ fn word(kind: ActivityKind) -> &'static str {
 fn actor(env: &Environment) -> String {
     match env.origin {
         Origin::Managed => "hermes-tui".into(),
-        Origin::Hermes => "hermes-agent".into(),
+        Origin::Hermes if env.is_ours_to_end() => "hermes-tui, by your consent".into(),
+        Origin::Hermes => format!("hermes-agent: {}", env.maker()),
         Origin::Foreign => "whoever made it".into(),
     }
 }

@@ -19,17 +19,20 @@ impl Environment {
     #[must_use]
     pub fn idle_time(&self) -> Option<Span> {
         self.idle_deed()?;
+        if self.origin != Origin::Managed {
+            return self.consented().map(|(_, idle)| idle).filter(|idle| *idle > Span::ZERO);
+        }
         if self.spec.idle > Span::ZERO {
             return Some(self.spec.idle);
         }
         self.books.lingers.then_some(LINGER)
     }
 
-    /// What happens at the idle deadline by its persistence and retention; `None` = nothing.
+    /// What happens at the idle deadline by its persistence and retention, or by the user's consent; `None` = nothing.
     #[must_use]
     pub fn idle_deed(&self) -> Option<Deed> {
         if self.origin != Origin::Managed {
-            return None;
+            return self.consented().map(|(deed, _)| deed);
         }
         match (self.spec.persistence, self.spec.retention) {
             (Persistence::Ephemeral, _) => Some(Deed::Remove),
@@ -43,6 +46,7 @@ impl Environment {
     #[must_use]
     pub fn conversation_deed(&self) -> Option<Deed> {
         match (self.spec.persistence, self.spec.retention) {
+            _ if self.origin != Origin::Managed => None,
             (Persistence::Persistent, Retention::IdleTtl) => None,
             _ => self.idle_deed(),
         }
@@ -59,7 +63,7 @@ impl Environment {
     pub(super) fn note(&mut self, kind: ActivityKind, detail: impl Into<String>, now: Moment) {
         self.last_activity = Activity { kind, detail: detail.into(), at: now };
         let used = !matches!(kind, ActivityKind::Turn | ActivityKind::Adopted);
-        if used && self.phase == Phase::Ready && self.books.end.take_if(|end| end.cause == Cause::Orphaned).is_some() {
+        if used && self.phase == Phase::Ready && self.books.end.take_if(|end| end.is_tentative()).is_some() {
             self.books.lingers = !matches!(kind, ActivityKind::Command | ActivityKind::Exec);
         }
     }

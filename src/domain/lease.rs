@@ -12,6 +12,8 @@ pub enum LeaseKind {
     Turn(TurnId),
     /// A command in flight.
     Call(CallId),
+    /// A command that somebody else runs in it, by the engine's id.
+    Exec(CallId),
     /// The user said so.
     Pin,
     /// A process that evidence found at the deadline.

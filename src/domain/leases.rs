@@ -58,7 +58,7 @@ impl LeaseKind {
     pub fn word(&self) -> &'static str {
         match self {
             Self::Turn(_) => "turn",
-            Self::Call(_) => "call",
+            Self::Call(_) | Self::Exec(_) => "call",
             Self::Pin => "pin",
             Self::Process => "process",
         }

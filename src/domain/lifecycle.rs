@@ -78,6 +78,8 @@ impl Environment {
         self.phase = phase;
         self.phase_since = now;
         self.books.looking = false;
+        // Halted in the middle of a teardown that did not happen, it is halted still.
+        self.paused &= change == Change::SparedRunning;
         true
     }
 

@@ -5,6 +5,8 @@
 mod adoption;
 pub mod books;
 mod calls;
+pub mod choices;
+mod consent;
 mod conversations;
 pub mod effect;
 mod endpoints;
@@ -19,8 +21,9 @@ mod leases;
 pub mod lifecycle;
 pub mod moment;
 pub mod naming;
-mod observed;
+pub mod observed;
 mod orders;
+mod others;
 mod outbox;
 pub mod reaper;
 pub mod request;
@@ -36,6 +39,7 @@ mod waiting;
 pub mod watched;
 pub mod words;
 
+pub use choices::Choices;
 pub use effect::{Deed, Effect, Notice, NoticeKind, Record};
 pub use environment::{
     Activity, ActivityKind, BackendKind, Ending, EnvSpec, Environment, Failure, Mount, Network, Origin, Persistence,
@@ -51,4 +55,4 @@ pub use session::{Session, SessionState, Size};
 pub use state::State;
 pub use turn::{Call, CallSource, Conversation, Turn, TurnSource, TurnStatus};
 pub use verdict::{Fact, Verdict, VerdictKind};
-pub use watched::{Consent, HermesReap, Leak, LeakKind, Watched};
+pub use watched::{Allowance, Consent, HermesReap, Leak, LeakKind, Watched};

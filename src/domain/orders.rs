@@ -3,7 +3,7 @@
 use super::books::{Cause, End, Need, Waiter};
 use super::effect::{Deed, Notice, NoticeKind};
 use super::environment::{ActivityKind, EnvSpec, Environment, Origin, Phase};
-use super::id::{EnvId, ReplyTo};
+use super::id::{EnvId, Generation, ReplyTo};
 use super::lease::LeaseKind;
 use super::moment::Span;
 use super::naming;
@@ -52,6 +52,21 @@ impl State {
     }
 
     pub(super) fn start(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId) {
+        // By a person's word one that is not ours is started again, too; made anew it never is.
+        let stopped = |env: &&Environment| {
+            env.origin != Origin::Managed
+                && env.sandbox.is_some()
+                && matches!(env.phase, Phase::Stopped | Phase::Failed)
+                && self.is_open(env)
+        };
+        if self.environments.get(id).filter(stopped).is_some() {
+            self.waiters.push(Waiter { reply, env: Some(id.clone()), need: Need::Ready });
+            if let Some(env) = self.edit(out, id) {
+                env.books.listed = Generation::default();
+            }
+            self.provision(out, id);
+            return;
+        }
         if let Err(refusal) = self.check_usable(id) {
             return out.refuse(reply, refusal);
         }
@@ -60,9 +75,27 @@ impl State {
     }
 
     pub(super) fn order_end(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, order: EndOrder) {
+        if let Err(refusal) = self.check_whose(id, order).and_then(|()| self.check_end(id, order)) {
+            return out.refuse(reply, refusal);
+        }
+        self.set_end(out, reply, id, order);
+    }
+
+    /// Ends one that is not ours, by the word of a person who knows what follows.
+    pub(super) fn end_other(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, deed: Deed, force: bool) {
+        let order = EndOrder { deed, force, data: false };
+        if let Some(env) = self.environments.get(id).filter(|env| env.origin == Origin::Managed) {
+            let message = format!("{} was made by us", env.name);
+            let hint = format!("`hermes-tui env {} {}` ends it", short(deed), words::quoted(&env.name));
+            return out.refuse(reply, Refusal::new(RefusalKind::Usage, message, hint));
+        }
         if let Err(refusal) = self.check_end(id, order) {
             return out.refuse(reply, refusal);
         }
+        self.set_end(out, reply, id, order);
+    }
+
+    fn set_end(&mut self, out: &mut Outbox, reply: ReplyTo, id: &EnvId, order: EndOrder) {
         let now = out.now;
         let phase = self.environments.get(id).map(|env| env.phase);
         if order.deed == Deed::Stop && phase == Some(Phase::Stopped) {
@@ -96,12 +129,30 @@ impl State {
         self.refuse_waiting(out, id, &refusal, Need::wants_ready);
     }
 
+    /// One that is not ours is ended only by a word that was given in knowledge of what follows. A row without a
+    /// container is just a row.
+    fn check_whose(&self, id: &EnvId, order: EndOrder) -> Result<(), Refusal> {
+        let Some(env) = self.environments.get(id) else { return Err(naming::not_found(id.as_str())) };
+        let row_only = order.deed == Deed::Remove && (env.sandbox.is_none() || self.is_out_of_reach(env));
+        if env.origin == Origin::Managed || row_only {
+            return Ok(());
+        }
+        let verb = if order.deed == Deed::Stop { "stop" } else { "remove" };
+        let message =
+            format!("{} was not {}: {}", env.name, order.deed.participle(), env.consequences(order.deed).join("; "));
+        let hint = format!(
+            "to {verb} it all the same: `hermes-tui env {} {} --yes`",
+            short(order.deed),
+            words::quoted(&env.name)
+        );
+        Err(Refusal::new(RefusalKind::Policy, message, hint))
+    }
+
     fn check_end(&self, id: &EnvId, order: EndOrder) -> Result<(), Refusal> {
         let Some(env) = self.environments.get(id) else { return Err(naming::not_found(id.as_str())) };
-        let verb = if order.deed == Deed::Stop { "stop" } else { "remove" };
-        if env.origin != Origin::Managed {
-            let message = format!("{} was not made by us: we do not {verb} it", env.name);
-            return Err(Refusal::new(RefusalKind::Policy, message, "use the tool that made it"));
+        if env.paused {
+            let message = format!("{} was paused by somebody else: it cannot be ended until it goes on", env.name);
+            return Err(Refusal::new(RefusalKind::Policy, message, "let it go on with the tool that paused it"));
         }
         if order.deed == Deed::Stop && matches!(env.phase, Phase::Failed | Phase::Absent | Phase::Lost) {
             return Err(nothing_to_stop(env));
@@ -199,6 +250,7 @@ impl State {
         let text = format!("{} is now called {name}", env.name);
         env.name = name;
         out.announce(Notice::new(NoticeKind::EnvChanged, text).env(id));
+        self.remember_name(out, id);
         out.reply(reply, Answer::Environment(id.clone()));
     }
 }

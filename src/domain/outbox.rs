@@ -3,12 +3,13 @@
 use super::effect::{Effect, Notice, Record};
 use super::environment::{ActivityKind, Environment};
 use super::id::{EnvId, ReplyTo};
+use super::lease::{Lease, LeaseKind};
 use super::moment::{Moment, Span};
 use super::request::{Answer, Refusal};
 use super::state::State;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A person's keys move a deadline with each press; the journal hears of it at most this often. An adoption adds the
+/// A person's keys move a deadline with each press, and the commands of others with each command; the journal hears of it at most this often. An adoption adds the
 /// same time to a deadline, so that it never moves closer.
 pub(super) const SAVE_EVERY: Span = Span::seconds(10);
 
@@ -107,7 +108,8 @@ fn must_save(before: Option<&Environment>, after: Option<&Environment>, now: Mom
     if before == after {
         return false;
     }
-    let recent = after.last_activity.kind == ActivityKind::Person && now.since(after.books.saved_activity) < SAVE_EVERY;
+    let often = matches!(after.last_activity.kind, ActivityKind::Person | ActivityKind::Exec);
+    let recent = often && now.since(after.books.saved_activity) < SAVE_EVERY;
     !(recent && differ_in_activity_only(before, after))
 }
 
@@ -116,5 +118,11 @@ fn differ_in_activity_only(before: &Environment, after: &Environment) -> bool {
     like.last_activity = after.last_activity.clone();
     like.deadline = after.deadline;
     like.warned = after.warned;
+    // Commands of others come every few seconds, and the journal need not know which of them run.
+    let lasting = |lease: &&Lease| !matches!(lease.kind, LeaseKind::Exec(_));
+    if before.leases.iter().filter(lasting).eq(after.leases.iter().filter(lasting)) {
+        like.leases.clone_from(&after.leases);
+        like.books.released = after.books.released;
+    }
     like == *after
 }

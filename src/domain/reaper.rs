@@ -2,7 +2,7 @@
 
 use super::books::{Cause, End, Seen};
 use super::effect::{Deed, Effect, Notice, NoticeKind};
-use super::environment::{Environment, Origin, Phase};
+use super::environment::{Environment, Phase};
 use super::evidence::Evidence;
 use super::id::{EnvId, Generation};
 use super::idle::LINGER;
@@ -31,6 +31,8 @@ pub enum Ground {
     Unreachable,
     /// Its endpoint's list was not seen yet.
     Unlisted,
+    /// Somebody else halted its processes.
+    Paused,
     /// Made by somebody else.
     NotOurs,
     /// No sandbox runs.
@@ -98,16 +100,19 @@ impl Judgement {
 /// Judges one environment. `look` is what a look that has just come back found.
 #[must_use]
 pub fn judge(env: &Environment, access: Access, now: Moment, look: Option<&Seen>) -> Judgement {
-    match (access, env.origin, env.phase) {
-        (Access::Down, ..) => Judgement::new(VerdictKind::Frozen, Ground::Unreachable),
-        (Access::Unlisted, ..) => Judgement::new(VerdictKind::Frozen, Ground::Unlisted),
-        (_, Origin::Hermes | Origin::Foreign, _) => Judgement::new(VerdictKind::NotOurs, Ground::NotOurs),
-        (.., Phase::Reaping) => Judgement::new(VerdictKind::Reap, Ground::TearingDown),
-        (.., Phase::Provisioning) if env.leases.is_empty() => Judgement::new(VerdictKind::Keep, Ground::Starting),
-        (.., Phase::Provisioning) => held(env),
-        (.., Phase::Ready) => judge_ready(env, now, look),
-        (.., Phase::Stopped | Phase::Failed) => judge_stopped(env, now),
-        (.., Phase::Absent | Phase::Lost) => Judgement::new(VerdictKind::AtRest, Ground::AtRest),
+    match (access, env.phase) {
+        (Access::Down, _) => Judgement::new(VerdictKind::Frozen, Ground::Unreachable),
+        (Access::Unlisted, _) => Judgement::new(VerdictKind::Frozen, Ground::Unlisted),
+        (_, Phase::Reaping) => Judgement::new(VerdictKind::Reap, Ground::TearingDown),
+        _ if env.paused => Judgement::new(VerdictKind::Frozen, Ground::Paused),
+        (_, Phase::Provisioning) if env.leases.is_empty() => Judgement::new(VerdictKind::Keep, Ground::Starting),
+        (_, Phase::Provisioning) => held(env),
+        (_, Phase::Ready | Phase::Stopped | Phase::Failed) if !env.is_ours_to_end() => {
+            Judgement::new(VerdictKind::NotOurs, Ground::NotOurs)
+        }
+        (_, Phase::Ready) => judge_ready(env, now, look),
+        (_, Phase::Stopped | Phase::Failed) => judge_stopped(env, now),
+        (_, Phase::Absent | Phase::Lost) => Judgement::new(VerdictKind::AtRest, Ground::AtRest),
     }
 }
 
@@ -144,7 +149,7 @@ fn judge_end(env: &Environment, end: &End, now: Moment, look: Option<&Seen>) -> 
     if now < at {
         return Judgement::new(VerdictKind::Keep, ground).until(Some(at));
     }
-    let must_look = env.phase == Phase::Ready && (grace.is_some() || end.cause == Cause::Orphaned);
+    let must_look = env.phase == Phase::Ready && (grace.is_some() || end.is_tentative());
     due(env, ground, now, look.filter(|_| must_look), must_look, end.clone())
 }
 
@@ -164,7 +169,7 @@ fn judge_idle(env: &Environment, now: Moment, look: Option<&Seen>) -> Judgement 
         };
         return Judgement::new(kind, ground).until(until).action(action);
     }
-    due(env, Ground::Idle, now, look, true, End::new(now, deed, Cause::Idle))
+    due(env, Ground::Idle, now, look, true, End::new(now, deed, env.idle_cause()))
 }
 
 /// A warning is due: only a look can tell that nobody is there to be disturbed by what it announces. What lives inside
@@ -199,7 +204,7 @@ fn due(env: &Environment, ground: Ground, now: Moment, look: Option<&Seen>, must
 #[must_use]
 pub fn wakes_at(env: &Environment, access: Access) -> Option<Moment> {
     let lease = env.leases.iter().filter_map(|lease| lease.until).min();
-    if access != Access::Open || env.origin != Origin::Managed {
+    if access != Access::Open || env.paused {
         return lease;
     }
     [lease, env.retry_at(), end_wakes_at(env), idle_wakes_at(env)].into_iter().flatten().min()

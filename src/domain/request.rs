@@ -2,8 +2,9 @@
 //!
 //! New things carry ids made by the caller: the core makes no chance of its own.
 
+use super::effect::Deed;
 use super::environment::EnvSpec;
-use super::id::{CallId, ConversationId, EnvId, Generation, SandboxId, SessionId, TurnId};
+use super::id::{CallId, ConversationId, EndpointId, EnvId, Generation, SandboxId, SessionId, TurnId};
 use super::moment::Span;
 use super::session::Size;
 use super::turn::{CallSource, TurnStatus};
@@ -55,6 +56,25 @@ pub enum Request {
         /// Also its files.
         data: bool,
     },
+    /// Stop or remove one that is not ours, by the word of a person who was told what follows. Refused while held unless
+    /// `force`. Answered when confirmed.
+    EndOther {
+        /// Which.
+        env: EnvId,
+        /// What to do.
+        deed: Deed,
+        /// Also while held.
+        force: bool,
+    },
+    /// Show a container that somebody else made. Answered with its environment when it is listed.
+    Adopt {
+        /// Where.
+        endpoint: EndpointId,
+        /// Its name or full id.
+        container: String,
+    },
+    /// Show a chosen one no longer. Nothing happens to it.
+    Forget(EnvId),
     /// Stop the clock until unpinned.
     Pin(EnvId),
     /// Take the pin away.

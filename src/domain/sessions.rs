@@ -3,7 +3,7 @@
 use super::books::{Need, Waiter};
 use super::effect::{Effect, Notice, NoticeKind};
 use super::environment::{ActivityKind, Environment, Phase};
-use super::id::{ConversationId, EnvId, Generation, ReplyTo, SessionId};
+use super::id::{ConversationId, EndpointId, EnvId, Generation, ReplyTo, SessionId};
 use super::lease::LeaseKind;
 use super::moment::Moment;
 use super::outbox::Outbox;
@@ -194,8 +194,18 @@ impl State {
             // The signal that ended it was ours: its number would explain nothing.
             return self.finish_session(out, id, None, &why);
         }
-        let why = exit_code.map_or_else(|| "ended".to_owned(), |code| format!("ended with exit code {code}"));
+        let why = match (exit_code, self.away(id)) {
+            (Some(code), _) => format!("ended with exit code {code}"),
+            (None, Some(endpoint)) => format!("cut off: {endpoint} does not answer"),
+            (None, None) => "ended".to_owned(),
+        };
         self.finish_session(out, id, exit_code, &why);
+    }
+
+    /// The endpoint of a session, if that does not answer.
+    fn away(&self, id: &SessionId) -> Option<&EndpointId> {
+        let env = self.environments.get(&self.sessions.get(id)?.env)?;
+        self.down.contains_key(&env.spec.endpoint).then_some(&env.spec.endpoint)
     }
 
     /// Why the sandbox of a session is being ended now. A backend tells the end of a session before that of its sandbox.
@@ -265,10 +275,12 @@ impl State {
         self.finish_session(out, id, None, why);
     }
 
-    pub(super) fn forget_session(&mut self, id: &SessionId) {
-        if self.sessions.get(id).is_some_and(Session::has_ended) {
-            self.sessions.remove(id);
-        }
+    pub(super) fn forget_session(&mut self, out: &mut Outbox, id: &SessionId) {
+        let Some(session) = self.sessions.get(id).filter(|session| session.has_ended()) else { return };
+        let env = session.env.clone();
+        self.sessions.remove(id);
+        // One that is not ours and that is gone stayed listed for this pane.
+        self.edit(out, &env);
     }
 
     pub(super) fn resize_session(&mut self, id: &SessionId, size: Size) {

@@ -64,6 +64,7 @@ impl State {
         let Some(deed) = deed_at_exit(env) else { return Ok(()) };
         match (self.access(env), env.phase) {
             (Access::Down, _) => Err(format!("{} does not answer", env.spec.endpoint)),
+            _ if env.paused => Err("it was paused by somebody else".to_owned()),
             (Access::Unlisted, _) | (_, Phase::Provisioning | Phase::Reaping) => Ok(()),
             _ => {
                 let forget = env.is_ephemeral();

@@ -2,12 +2,14 @@
 
 use super::books::{Cause, Shutdown, Waiter};
 use super::calls::CallRequest;
+use super::choices::Choices;
 use super::effect::{Deed, Effect};
-use super::environment::{Environment, Phase, Scope};
+use super::environment::{Environment, Origin, Phase, Scope};
 use super::event::Event;
 use super::id::{CallId, ConversationId, EndpointId, EnvId, ReplyTo, SessionId};
 use super::idle::LINGER;
 use super::moment::Moment;
+use super::observed::Observed;
 use super::orders::EndOrder;
 use super::outbox::Outbox;
 use super::reaper;
@@ -43,6 +45,12 @@ pub struct State {
     /// What the user consents to.
     #[serde(default)]
     pub consent: Consent,
+    /// What a person chose about sandboxes that are not ours.
+    #[serde(default)]
+    pub choices: Choices,
+    /// Commands of others that run, by the engine's id.
+    #[serde(default)]
+    pub observed: BTreeMap<CallId, Observed>,
     /// Whoever waits for an answer.
     #[serde(default)]
     pub waiters: Vec<Waiter>,
@@ -76,7 +84,8 @@ impl State {
         }
         let environments = self.environments.values().filter_map(|env| reaper::wakes_at(env, self.access(env)));
         let conversations = self.conversations.values().filter_map(Conversation::ends_at);
-        environments.chain(conversations).chain(self.suspect.values().copied()).min()
+        let doubts = self.suspect.values().copied().chain(self.doubts_end()).chain(self.shown_wakes_at());
+        environments.chain(conversations).chain(doubts).min()
     }
 
     /// The reaper's verdict on one environment: the very one it acts on.
@@ -104,7 +113,7 @@ impl State {
             }
             Event::SessionEnded { session, exit_code } => self.session_ended(out, &session, exit_code),
             Event::SessionResized { session, size } => self.resize_session(&session, size),
-            Event::SessionForgotten(session) => self.forget_session(&session),
+            Event::SessionForgotten(session) => self.forget_session(out, &session),
             Event::CallEnded { call, exit_code, cwd } => self.call_ended(out, &call, Some(exit_code), cwd),
             Event::Provisioned { env, generation, sandbox } => self.provisioned(out, &env, generation, sandbox),
             Event::ProvisionFailed { env, generation, kind, message, hint } => {
@@ -126,14 +135,15 @@ impl State {
             Event::ExecBegan { sandbox, endpoint, exec, command, cwd } => {
                 self.exec_began(out, (&sandbox, &endpoint), exec, command, cwd);
             }
-            Event::ExecEnded { exec, exit_code, cwd } => self.call_ended(out, &exec, exit_code, cwd),
-            Event::ConsentGiven(consent) => self.consent = consent,
+            Event::ExecEnded { exec, exit_code, cwd } => self.exec_ended(out, &exec, exit_code, cwd),
+            Event::ConsentGiven(consent) => self.consent_given(out, consent),
             Event::Snapshot { endpoint, found } => self.snapshot(out, &endpoint, found),
             Event::EndpointDown { endpoint, detail } => self.endpoint_down(out, &endpoint, detail),
             Event::EndpointUp(endpoint) => self.endpoint_up(out, &endpoint),
             Event::DeadlineReached => self.time_passed(out),
             Event::ClockJumped { by } => self.clock_jumped(out, by),
-            Event::Restored { environments, conversations, calls, saved_at: _ } => {
+            Event::Restored { environments, conversations, calls, choices, saved_at: _ } => {
+                self.restore_choices(choices);
                 self.restore(out, environments, conversations, calls);
             }
         }
@@ -152,6 +162,9 @@ impl State {
             Request::Remove { env, force, data } => {
                 self.order_end(out, reply, &env, EndOrder { deed: Deed::Remove, force, data });
             }
+            Request::EndOther { env, deed, force } => self.end_other(out, reply, &env, deed, force),
+            Request::Adopt { endpoint, container } => self.adopt(out, reply, endpoint, container),
+            Request::Forget(env) => self.forget_choice(out, reply, &env),
             Request::Pin(env) => self.pin(out, reply, &env, true),
             Request::Unpin(env) => self.pin(out, reply, &env, false),
             Request::Extend { env, by } => self.extend(out, reply, &env, by),
@@ -188,6 +201,8 @@ impl State {
             return;
         }
         self.expire_suspicions(out);
+        self.expire_doubts(out);
+        self.expire_shown(out);
         self.expire_leases(out);
         self.expire_conversations(out);
         self.retry_failed(out);
@@ -220,11 +235,16 @@ impl State {
     /// An ephemeral environment never outlives its last holder, whoever that was; one that is stopped has no idle
     /// deadline and is removed after its idle time.
     fn end_if_scope_is_over(&mut self, out: &mut Outbox, id: &EnvId) {
-        let Some(env) = self.environments.get(id).filter(|env| env.is_ephemeral() && env.books.end.is_none()) else {
-            return;
-        };
+        let Some(env) = self.environments.get(id).filter(|env| env.books.end.is_none()) else { return };
         let now = out.now;
+        let removed = env.is_ephemeral() && env.origin == Origin::Managed;
         let (at, cause) = match env.phase {
+            // One of others goes where the user consented to its removal.
+            Phase::Stopped if env.origin != Origin::Managed => match (env.idle_deed(), env.idle_time()) {
+                (Some(Deed::Remove), Some(idle)) => (env.phase_since + idle, env.end_of_stopped()),
+                _ => return,
+            },
+            _ if !removed => return,
             Phase::Stopped => (env.phase_since + env.idle_time().unwrap_or(LINGER), Cause::Orphaned),
             Phase::Ready | Phase::Lost if !env.books.lingers && self.scope_is_over(env) => {
                 (now, if env.spec.scope == Scope::Turn { Cause::TurnEnded } else { Cause::ConversationEnded })

@@ -25,10 +25,10 @@ impl State {
         let now = out.now;
         let Some(env) = self.edit(out, id) else { return false };
         let (from, Some(sandbox)) = (env.phase, env.sandbox.clone()) else { return false };
-        if env.origin != Origin::Managed || !env.change(Change::Teardown, now) {
+        if !env.may_be_ended(&end) || !env.change(Change::Teardown, now) {
             return false;
         }
-        if end.cause != Cause::Idle {
+        if !matches!(end.cause, Cause::Idle | Cause::Leaked) || from != Phase::Ready {
             env.books.end = None;
         }
         env.rearm(now);
@@ -36,8 +36,10 @@ impl State {
         let effect = Effect::Teardown {
             env: id.clone(),
             generation: env.generation,
+            listed: env.listed_generation(),
             sandbox,
             deed: end.deed,
+            whose: env.origin,
             ordered: end.force || matches!(end.cause, Cause::TurnEnded | Cause::ConversationEnded | Cause::Shutdown),
         };
         env.books.teardown = Some(Teardown { end, from, void: false, overtaken: None });
@@ -69,9 +71,14 @@ impl State {
         }
         let is_ephemeral = env.is_ephemeral();
         let why = end.cause.sentence(end.deed, idle(env));
-        let notice = Notice::new(kind, format!("{} was {why}", env.name)).env(id);
+        let name = env.name.clone();
         self.sandbox_over(out, id, &why);
-        out.announce(notice);
+        let warning = self.environments.get(id).and_then(Environment::fuse_warning);
+        let warning = warning.map(|warning| format!("; {warning}")).unwrap_or_default();
+        out.announce(Notice::new(kind, format!("{name} was {why}{warning}")).env(id));
+        if end.deed == Deed::Remove {
+            self.unchoose(out, id);
+        }
         if end.forget {
             let data = end.data || is_ephemeral;
             self.forget(out, id, data, &why);
@@ -151,7 +158,8 @@ impl State {
     pub(super) fn forget(&mut self, out: &mut Outbox, id: &EnvId, data: bool, why: &str) {
         self.answer_waiting(out, id, |need| matches!(need, Need::Removed), Answer::Done);
         self.answer_waiting(out, id, |need| matches!(need, Need::Stopped), Answer::Done);
-        let Some(name) = self.environments.get(id).map(|env| env.name.clone()) else { return };
+        let Some(env) = self.environments.get(id) else { return };
+        let (name, ours) = (env.name.clone(), env.origin == Origin::Managed);
         let refusal =
             Refusal::new(RefusalKind::Failed, format!("{name} was {why}"), "begin a turn or make a new one to go on");
         self.refuse_waiting(out, id, &refusal, Need::wants_ready);
@@ -161,7 +169,7 @@ impl State {
             self.environments.remove(id);
         }
         self.unmap(out, id);
-        if data {
+        if data && ours {
             out.send(Effect::DeleteData(id.clone()));
         }
     }
@@ -209,7 +217,7 @@ impl State {
                     env.books.end = None;
                 }
             }
-            None if gone && free && self.is_spent(env) => {
+            None if gone && free && (self.is_spent(env) || self.is_gone_for_good(env)) => {
                 self.drop_row(out, id, &End::new(out.now, Deed::Remove, Cause::Orphaned));
             }
             _ => return done,
@@ -270,6 +278,7 @@ fn plan_again(
     match end.cause {
         Cause::Shutdown => return None,
         Cause::Idle => env.defer(now + wait),
+        Cause::Leaked if ran => env.defer(now + wait),
         // In use although its scope ended: it lives on until it is idle.
         _ if surprise && ran => {
             env.books.lingers = env.is_ephemeral();

@@ -93,6 +93,14 @@ pub struct Call {
     pub exit_code: Option<i32>,
     /// How we know of it.
     pub source: CallSource,
+    /// How often it ran: others repeat a command every few seconds, and one row stands for all of that. The times and
+    /// the exit code are those of the last one.
+    #[serde(default = "once")]
+    pub count: u32,
+}
+
+fn once() -> u32 {
+    1
 }
 
 /// How a command became known.

@@ -98,7 +98,11 @@ impl State {
         self.check_endpoint(&env.spec)?;
         if env.origin != Origin::Managed && env.phase != Phase::Ready {
             let message = format!("{} was not made by us and is {}", env.name, words::phase(env.phase));
-            return Err(Refusal::new(RefusalKind::Policy, message, "start it with the tool that made it"));
+            return Err(Refusal::new(RefusalKind::Policy, message, start_again(env)));
+        }
+        if env.paused {
+            let message = format!("{} was paused by somebody else: nothing can begin in it until it goes on", env.name);
+            return Err(Refusal::new(RefusalKind::Policy, message, "let it go on with the tool that paused it"));
         }
         Ok(())
     }
@@ -331,8 +335,16 @@ impl State {
     }
 }
 
+/// How one that is not ours comes to run again.
+pub(super) fn start_again(env: &Environment) -> String {
+    if env.phase == Phase::Stopped {
+        return format!("`hermes-tui env start {}` starts it", words::quoted(&env.name));
+    }
+    "whoever made it makes it again; it is listed as soon as it runs".to_owned()
+}
+
 fn serves_one_turn(env: &Environment) -> bool {
-    env.spec.scope == Scope::Turn && env.is_ephemeral()
+    env.spec.scope == Scope::Turn && env.is_ephemeral() && env.origin == Origin::Managed
 }
 
 /// Whether a conversation's environment serves its next turn, too. One of scope `turn` does only where a new sandbox is

@@ -8,6 +8,7 @@ use super::reaper::Access;
 use super::request::{Answer, Refusal, RefusalKind};
 use super::state::State;
 use super::teardown::CUT_OFF;
+use super::turns::start_again;
 
 impl State {
     /// Makes, starts or uses the environment for whoever waits for it. True when something was done.
@@ -28,11 +29,12 @@ impl State {
     }
 
     fn serve_at_rest(&mut self, out: &mut Outbox, id: &EnvId) -> bool {
-        if self.environments.get(id).is_some_and(|env| env.origin == Origin::Managed) {
+        let Some(env) = self.environments.get(id) else { return false };
+        if env.origin == Origin::Managed {
             return self.provision(out, id);
         }
-        let message = "its sandbox does not run and was not made by us";
-        let refusal = Refusal::new(RefusalKind::Policy, message, "start it with the tool that made it");
+        let message = format!("{} does not run, and was not made by us", env.name);
+        let refusal = Refusal::new(RefusalKind::Policy, message, start_again(env));
         self.refuse_waiting(out, id, &refusal, Need::wants_ready)
     }
 

@@ -75,7 +75,47 @@ impl Default for Consent {
     }
 }
 
+/// What the user's consent comes to for one sandbox.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Allowance {
+    /// What may be ended.
+    pub reap: HermesReap,
+    /// When a persistent one without activity is stale.
+    pub stale_after: Span,
+}
+
+impl LeakKind {
+    /// The word for it.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Probe => "probe",
+            Self::NeverStarted => "never started",
+            Self::DeadOwner => "owner gone",
+        }
+    }
+}
+
+impl HermesReap {
+    /// The word of the setting.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Leaked => "leaked",
+            Self::Ephemeral => "ephemeral",
+            Self::Stale => "stale",
+        }
+    }
+}
+
 impl Consent {
+    /// What it comes to for a sandbox of this profile.
+    #[must_use]
+    pub fn allowance(&self, profile: Option<&str>) -> Allowance {
+        Allowance { reap: self.of(profile), stale_after: self.stale_after }
+    }
+
     /// What may be ended of a profile.
     #[must_use]
     pub fn of(&self, profile: Option<&str>) -> HermesReap {

@@ -4,10 +4,11 @@ use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
 use crate::backend::{AttachSpec, Backend, BackendError, ProvisionSpec, runs};
 use crate::domain::{
-    ConversationId, Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, SandboxId, SessionId, Size,
+    ConversationId, Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, Origin, SandboxId, SessionId,
+    Size,
 };
 use crate::pty::PtyLink;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -68,10 +69,14 @@ pub struct Ending {
     pub endpoint: EndpointId,
     /// The generation decided on.
     pub generation: Generation,
+    /// The generation that its backend must still tell of it if it runs.
+    pub listed: Generation,
     /// Its full id.
     pub sandbox: SandboxId,
     /// What to do.
     pub deed: Deed,
+    /// Whose it is.
+    pub whose: Origin,
     /// Whether what lives in it is meant to end with it.
     pub ordered: bool,
 }
@@ -181,14 +186,17 @@ impl Performer {
         let sandbox = what.sandbox;
         let Some(info) = within(LOOK, "looking at the sandbox", backend.inspect(sandbox.clone())).await? else {
             // Nothing is known of it: what runs of it all the same must not outlive its entry. A missing one is success.
-            return end(&*backend, what.deed, sandbox).await;
+            return end(&*backend, what.deed, sandbox, what.whose).await;
         };
         let surprise = |text: String| BackendError::new(FailureKind::Surprise, text, "nothing was ended");
+        if info.found.origin != what.whose {
+            return Err(surprise(format!("sandbox {sandbox} was made by somebody else than was thought")));
+        }
         if info.found.sandbox != sandbox || info.found.env != what.env {
             return Err(surprise(format!("sandbox {sandbox} is now that of environment {}", info.found.env)));
         }
         if runs(info.found.state) {
-            if info.found.generation != what.generation {
+            if info.found.generation != what.listed {
                 return Err(surprise(format!("sandbox {sandbox} was started again meanwhile")));
             }
             if !what.ordered {
@@ -198,7 +206,14 @@ impl Performer {
                 }
             }
         }
-        end(&*backend, what.deed, sandbox).await
+        end(&*backend, what.deed, sandbox, what.whose).await
+    }
+
+    /// Tells a backend which sandboxes of others are to be shown.
+    pub fn choose(&self, endpoint: &EndpointId, chosen: BTreeSet<String>) {
+        if let Ok(backend) = self.backend(endpoint) {
+            backend.choose(chosen);
+        }
     }
 
     /// Deletes the files of an environment that a person removed with its data.
@@ -264,10 +279,10 @@ pub fn session_env(name: &str, session: &SessionId) -> Vec<(String, String)> {
     .to_vec()
 }
 
-async fn end(backend: &dyn Backend, deed: Deed, sandbox: SandboxId) -> Result<(), BackendError> {
+async fn end(backend: &dyn Backend, deed: Deed, sandbox: SandboxId, whose: Origin) -> Result<(), BackendError> {
     match deed {
-        Deed::Stop => within(TEARDOWN, "stopping the sandbox", backend.stop(sandbox)).await,
-        Deed::Remove => within(TEARDOWN, "removing the sandbox", backend.remove(sandbox)).await,
+        Deed::Stop => within(TEARDOWN, "stopping the sandbox", backend.stop(sandbox, whose)).await,
+        Deed::Remove => within(TEARDOWN, "removing the sandbox", backend.remove(sandbox, whose)).await,
     }
 }
 

@@ -357,11 +357,21 @@ impl Host {
                     self.performer.gather_evidence(env, endpoint, generation, sandbox);
                 }
             }
-            Effect::Teardown { env, generation, sandbox, deed, ordered } => {
+            Effect::Teardown { env, generation, listed, sandbox, deed, whose, ordered } => {
                 if let Some(endpoint) = self.endpoint(&env) {
-                    self.performer.teardown(Ending { env, endpoint, generation, sandbox, deed, ordered });
+                    self.performer.teardown(Ending {
+                        env,
+                        endpoint,
+                        generation,
+                        listed,
+                        sandbox,
+                        deed,
+                        whose,
+                        ordered,
+                    });
                 }
             }
+            Effect::Choose { endpoint, chosen } => self.performer.choose(&endpoint, chosen),
             Effect::DeleteData(env) => self.performer.delete_data(&env),
             Effect::OpenSession { session, env, generation, sandbox, program, size } => {
                 let Some(environment) = self.model.state.environments.get(&env) else { return };

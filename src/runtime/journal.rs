@@ -32,6 +32,7 @@ impl Journal {
             environments: restored.environments,
             conversations: restored.conversations,
             calls: restored.calls,
+            choices: restored.choices,
             saved_at: restored.saved_at,
         };
         let at_open = troubles.iter().map(ToString::to_string).collect();

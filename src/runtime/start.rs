@@ -85,6 +85,7 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
     let (journal, remembered) = Journal::open(&paths.journal(), clock.now());
     let model = Model::new(settings.options.clone(), seed());
     let mut host = Host::new(HostParts { model, clock, inbox: inbox.clone(), outbox, performer, journal });
+    host.restore(vec![Msg::Domain(Event::ConsentGiven(settings.options.hermes.clone()))]);
     host.restore(remembered);
     let trouble = settings.warnings.into_iter().map(|text| {
         let text = format!("configuration: {text}");

@@ -9,7 +9,7 @@ mod disk;
 mod output;
 mod secrets;
 
-use crate::domain::{Call, CallId, Conversation, EnvId, Environment, Moment, Record, Span, State};
+use crate::domain::{Call, CallId, Choices, Conversation, EnvId, Environment, Moment, Record, Span, State};
 use crate::runtime::redact::redact;
 use disk::Disk;
 use output::OutputBuffer;
@@ -85,6 +85,8 @@ pub struct Restored {
     pub conversations: Vec<Conversation>,
     /// Commands.
     pub calls: Vec<Call>,
+    /// What a person chose about sandboxes that are not ours.
+    pub choices: Choices,
     /// When it was last written; zero if never.
     pub saved_at: Moment,
     /// Number of the last event.
@@ -120,6 +122,8 @@ pub enum Change {
     Conversation(Box<Conversation>),
     /// Write a command.
     Call(Box<Call>),
+    /// Write what a person chose about sandboxes that are not ours.
+    Choices(Box<Choices>),
     /// Delete a row.
     Delete(Record),
 }
@@ -132,6 +136,7 @@ impl Change {
             Record::Environment(id) => state.environments.get(id).map(|e| Self::Environment(Box::new(e.clone()))),
             Record::Conversation(id) => state.conversations.get(id).map(|c| Self::Conversation(Box::new(c.clone()))),
             Record::Call(id) => state.calls.get(id).map(|c| Self::Call(Box::new(c.clone()))),
+            Record::Choices => Some(Self::Choices(Box::new(state.choices.clone()))),
         };
         found.unwrap_or_else(|| Self::Delete(record.clone()))
     }
@@ -141,6 +146,7 @@ impl Change {
             Self::Environment(env) => Record::Environment(env.id.clone()),
             Self::Conversation(conversation) => Record::Conversation(conversation.id.clone()),
             Self::Call(call) => Record::Call(call.id.clone()),
+            Self::Choices(_) => Record::Choices,
             Self::Delete(record) => record.clone(),
         }
     }

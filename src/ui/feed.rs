@@ -60,9 +60,10 @@ fn draw_line(canvas: &mut Canvas<'_>, line: &FeedLine, at: Rect, now: Moment) {
                 x += canvas.put(x, y, 1, canvas.glyph().rule, ink.border).max(1);
             }
         }
-        FeedLine::Command { command, exit_code, took_ms, selected } => {
+        FeedLine::Command { command, exit_code, running, count, cwd, took_ms, selected } => {
             let (sign, look) = match exit_code {
-                None => (throbber(canvas, now), ink.busy),
+                _ if *running => (throbber(canvas, now), ink.busy),
+                None => (canvas.glyph().cut, ink.dim),
                 Some(0) => (canvas.glyph().done, ink.ok),
                 Some(_) => (canvas.glyph().failed, ink.danger),
             };
@@ -78,7 +79,16 @@ fn draw_line(canvas: &mut Canvas<'_>, line: &FeedLine, at: Rect, now: Moment) {
             }
             let mut x = x + 1;
             x += canvas.put(x, y, stop.saturating_sub(x), sign, look) + 1;
-            canvas.fit(x, y, stop.saturating_sub(x), command, ink.text);
+            let times = if *count > 1 { format!("{}{count}", canvas.glyph().times) } else { String::new() };
+            let reserved = if times.is_empty() { 0 } else { canvas.width(&times) + 1 };
+            x += canvas.fit(x, y, stop.saturating_sub(x + reserved), command, ink.text) + 1;
+            if reserved > 0 {
+                x += canvas.put(x, y, stop.saturating_sub(x), &times, ink.accent) + 1;
+            }
+            // Where there is room: a directory that is cut says little.
+            if let Some(cwd) = cwd.as_deref().filter(|cwd| x + canvas.width(cwd) <= stop) {
+                canvas.right(stop, y, stop.saturating_sub(x), cwd, ink.dim);
+            }
             select(canvas, at, *selected);
         }
         FeedLine::Output { text, error } => {

@@ -190,7 +190,9 @@ fn env_row(canvas: &mut Canvas<'_>, line: Rect, env: &EnvRow, now: Moment) {
         x += canvas.put(x, y, end.saturating_sub(x), "HOST", ink.alarm) + 1;
     }
     let room = end.saturating_sub(x);
-    let used = state(canvas, env, end, y, room.saturating_sub(room.min(NAME) + 1).max(room / 3));
+    let shared = (env.shared_by > 1).then(|| format!("{}{}", glyph.times, env.shared_by));
+    let tag = shared.as_ref().map_or(0, |tag| canvas.width(tag) + 1);
+    let used = state(canvas, env, end, y, room.saturating_sub(room.min(NAME) + 1 + tag).max(room / 3));
     end = end.saturating_sub(used + u16::from(used > 0));
     let mut tags: Vec<(String, Ink)> = Vec::new();
     if env.host_network {
@@ -199,9 +201,7 @@ fn env_row(canvas: &mut Canvas<'_>, line: Rect, env: &EnvRow, now: Moment) {
     if env.pinned && env.state != RowState::Word("pinned".to_owned()) {
         tags.push(("pin".to_owned(), ink.accent));
     }
-    if env.shared_by > 1 {
-        tags.push((format!("{}{}", glyph.times, env.shared_by), ink.dim));
-    }
+    tags.extend(shared.map(|shared| (shared, ink.dim)));
     // As many tags as leave the name readable, most important first.
     let name = canvas.width(&env.name).min(NAME);
     let mut room = end.saturating_sub(x + name);
@@ -244,11 +244,15 @@ fn state(canvas: &mut Canvas<'_>, env: &EnvRow, right: u16, y: u16, max: u16) ->
                 Phase::Lost | Phase::Failed => ink.danger,
                 Phase::Provisioning => ink.busy,
                 Phase::Reaping => ink.warn,
-                _ if word == "frozen" => ink.warn,
+                _ if word == "frozen" || word == "paused" => ink.warn,
+                _ if word.starts_with("leaked") || word.contains("swept") => ink.warn,
                 Phase::Ready | Phase::Stopped | Phase::Absent => ink.dim,
             };
             // Where there is no room, what comes last says most: the sign tells that it failed, not when it is tried again.
-            let word = if canvas.width(word) > max { word.rsplit(" · ").next().unwrap_or(word) } else { word };
+            let short = || {
+                word.rsplit(" · ").next().map_or(word.as_str(), |last| last.strip_prefix("hermes: ").unwrap_or(last))
+            };
+            let word = if canvas.width(word) > max { short() } else { word };
             canvas.right(right, y, max, word, look)
         }
     }

@@ -1,7 +1,7 @@
 //! Settings: keys, values, warnings, the default file.
 
 use hermes_tui::config::{KeyPress, Options, SETTINGS, Theme, default_file, load, nearest};
-use hermes_tui::domain::{Retention, Span};
+use hermes_tui::domain::{HermesReap, Retention, Span};
 use proptest::prelude::*;
 
 #[test]
@@ -126,4 +126,28 @@ proptest! {
         let _ = load(&text);
         let _ = key.parse::<KeyPress>();
     }
+}
+
+#[test]
+fn consent_is_given_for_all_profiles_or_for_one() {
+    let text = "[hermes]\nreap = \"leaked\"\nstale_after = 86400\n[hermes.profiles.work]\nreap = \"stale\"\n";
+    let loaded = load(text).unwrap();
+    assert!(loaded.warnings.is_empty(), "{:?}", loaded.warnings);
+    let consent = loaded.options.hermes;
+    assert_eq!((consent.of(None), consent.of(Some("other"))), (HermesReap::Leaked, HermesReap::Leaked));
+    assert_eq!((consent.of(Some("work")), consent.stale_after), (HermesReap::Stale, Span::hours(24)));
+    assert_eq!(Options::default().hermes.of(Some("work")), HermesReap::Off);
+}
+
+#[test]
+fn a_consent_that_cannot_be_understood_is_none() {
+    let text = "[hermes]\nreap = \"all\"\n[hermes.profiles.a]\nreap = \"everything\"\nraep = 1\n";
+    let loaded = load(text).unwrap();
+    assert_eq!(loaded.options.hermes.of(Some("a")), HermesReap::Off);
+    assert_eq!(loaded.options.hermes.of(None), HermesReap::Off);
+    assert_eq!(loaded.warnings.len(), 3, "{:?}", loaded.warnings);
+    let mut loaded = load("").unwrap();
+    let setting = SETTINGS.iter().find(|s| s.variable() == "HTUI_HERMES_REAP").expect("a setting");
+    loaded.override_by(setting, "ephemeral");
+    assert_eq!(loaded.options.hermes.reap, HermesReap::Ephemeral);
 }

@@ -51,14 +51,15 @@ impl Profile {
 
     /// The same, with one more variable in the environment of everything that is run.
     pub fn with_variable(name: &str, value: &str) -> Self {
-        Self::with_variables(&[(name, value)])
+        let mut profile = Self::with_variables(&[(name, value)]);
+        profile.serve();
+        profile
     }
 
-    /// The same, with more of them.
-    pub fn with_variables(more: &[(&str, &str)]) -> Self {
+    /// With more variables in the environment of everything that is run, and no host yet.
+    pub fn with_variables(variables: &[(&str, &str)]) -> Self {
         let mut profile = Self::new();
-        profile.more.extend(more.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())));
-        profile.serve();
+        profile.more = variables.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
         profile
     }
 

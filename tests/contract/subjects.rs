@@ -3,7 +3,7 @@
 use futures_util::future::BoxFuture;
 use hermes_tui::backend::fake::FakeBackend;
 use hermes_tui::backend::{Backend, ProvisionSpec};
-use hermes_tui::domain::{EnvId, EnvSpec, Generation, SandboxId};
+use hermes_tui::domain::{EnvId, EnvSpec, Generation, Origin, SandboxId};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -111,13 +111,13 @@ impl Subject for Fake {
 }
 
 #[cfg(target_os = "linux")]
-pub use docker::Docker;
+pub use docker::Engine;
 #[cfg(target_os = "linux")]
 pub use local::Local;
 
 #[cfg(target_os = "linux")]
 mod local {
-    use super::{Arc, Backend, BoxFuture, PathBuf, SandboxId, Subject, argv};
+    use super::{Arc, Backend, BoxFuture, Origin, PathBuf, SandboxId, Subject, argv};
     use hermes_tui::backend::local::{LocalBackend, LocalConfig};
     use std::fs;
     use std::time::Duration;
@@ -221,7 +221,7 @@ mod local {
             Box::pin(async {
                 let backend = self.backend();
                 for found in backend.list().await.expect("a list") {
-                    backend.remove(found.sandbox).await.expect("removed");
+                    backend.remove(found.sandbox, Origin::Managed).await.expect("removed");
                 }
                 let sockets = fs::read_dir(self.folder.path().join("run/sandboxes")).into_iter().flatten().count();
                 assert_eq!(sockets, 0, "sockets are left behind");
@@ -236,36 +236,54 @@ mod docker {
         Arc, Backend, BoxFuture, EnvId, EnvSpec, Generation, PathBuf, ProvisionSpec, SandboxId, Subject, argv,
     };
     use crate::engine::{self, Cleaner, Image, Proxy};
+    use crate::podman::{Mode, Podman};
     use hermes_tui::backend::docker::{DockerConfig, Place};
     use hermes_tui::domain::{BackendKind, EndpointId};
 
-    /// Containers of the engine of this machine, in a profile of its own.
-    pub struct Docker {
-        folder: tempfile::TempDir,
+    /// Containers of an engine, in a profile of its own.
+    pub struct Engine {
         proxy: Proxy,
         cleaner: Cleaner,
+        podman: Option<Podman>,
+        /// Of the proxy and the data.
+        _folder: tempfile::TempDir,
     }
 
-    impl Docker {
-        pub async fn new() -> Option<Self> {
-            let socket = engine::socket()?;
+    impl Engine {
+        /// The engine of this machine.
+        pub async fn docker() -> Option<Self> {
+            Some(Self::at(engine::socket()?, None).await)
+        }
+
+        pub async fn podman() -> Option<Self> {
+            let podman = Podman::start(Mode::Rootful).await?;
+            Some(Self::at(podman.socket.clone(), Some(podman)).await)
+        }
+
+        pub async fn rootless_podman() -> Option<Self> {
+            let podman = Podman::start(Mode::Rootless).await?;
+            Some(Self::at(podman.socket.clone(), Some(podman)).await)
+        }
+
+        async fn at(socket: PathBuf, podman: Option<Podman>) -> Self {
             let folder = tempfile::tempdir().expect("a folder");
+            let data = podman.as_ref().map_or_else(|| folder.path().join("data"), Podman::data);
             let proxy = Proxy::new(folder.path().join("engine.sock"), socket.clone());
-            let mut config = DockerConfig::new(folder.path().join("data"), &|_| None);
+            let mut config = DockerConfig::new(data, &|_| None);
             config.spot.places = vec![Place::socket(&proxy.path)];
             config.stop_grace = engine::GRACE;
             let image = Image::usual(&socket).await;
-            Some(Self { folder, proxy, cleaner: Cleaner::new(config, socket, image) })
+            Self { proxy, cleaner: Cleaner::new(config, socket, image), podman, _folder: folder }
         }
     }
 
-    impl Subject for Docker {
+    impl Subject for Engine {
         fn backend(&self) -> Arc<dyn Backend> {
             engine::backend(&self.cleaner.config)
         }
 
         fn data(&self) -> PathBuf {
-            self.folder.path().join("data")
+            self.cleaner.config.data_dir.clone()
         }
 
         fn echo(&self) -> (Vec<String>, Vec<u8>) {
@@ -307,6 +325,10 @@ mod docker {
 
         fn wanted(&self, env: &str, generation: u64) -> ProvisionSpec {
             let folder = self.data().join("envs").join(env);
+            if let Some(podman) = &self.podman {
+                podman.lend(&folder.join("home"));
+                podman.lend(&folder.join("workspace"));
+            }
             ProvisionSpec {
                 env: EnvId::new(env),
                 name: format!("name of {env}"),

@@ -3,7 +3,7 @@
 use super::subjects::Subject;
 use futures_util::StreamExt;
 use hermes_tui::backend::{AttachSpec, Backend, BackendEvent, ExecSpec};
-use hermes_tui::domain::{CallId, FailureKind, Generation, SandboxId, SandboxState, SessionId, Size};
+use hermes_tui::domain::{CallId, FailureKind, Generation, Origin, SandboxId, SandboxState, SessionId, Size};
 use hermes_tui::pty::PtyLink;
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,11 +69,11 @@ pub async fn provisioning_at_once_yields_one_sandbox(subject: &dyn Subject) {
 
 pub async fn removing_a_missing_sandbox_succeeds(subject: &dyn Subject) {
     let (backend, sandbox) = made(subject, "e1").await;
-    backend.remove(SandboxId::new("0123456789abcdef")).await.expect("nothing to do");
+    backend.remove(SandboxId::new("0123456789abcdef"), Origin::Managed).await.expect("nothing to do");
     assert_eq!(backend.list().await.expect("a list").len(), 1);
-    backend.remove(sandbox.clone()).await.expect("removed");
-    backend.remove(sandbox.clone()).await.expect("nothing to do");
-    backend.stop(sandbox.clone()).await.expect("nothing to do");
+    backend.remove(sandbox.clone(), Origin::Managed).await.expect("removed");
+    backend.remove(sandbox.clone(), Origin::Managed).await.expect("nothing to do");
+    backend.stop(sandbox.clone(), Origin::Managed).await.expect("nothing to do");
     assert_eq!(backend.inspect(sandbox).await.expect("looks"), None);
     assert_eq!(backend.list().await.expect("a list"), []);
 }
@@ -182,7 +182,7 @@ pub async fn a_dead_backend_is_unreachable_and_never_an_empty_list(subject: &dyn
         let error = backend.list().await.expect_err("no list");
         assert_eq!(error.kind, FailureKind::Unreachable);
         assert!(!error.message.is_empty() && !error.hint.is_empty());
-        let error = backend.remove(sandbox.clone()).await.expect_err("no removal");
+        let error = backend.remove(sandbox.clone(), Origin::Managed).await.expect_err("no removal");
         assert_eq!(error.kind, FailureKind::Unreachable);
     }
     let mut late = subject.backend().watch();
@@ -206,8 +206,8 @@ pub async fn stop_and_start_keep_the_id_and_the_files_and_grow_the_generation(su
     let wanted = subject.wanted("e1", 2);
     std::fs::create_dir_all(&wanted.workspace).expect("a folder");
     std::fs::write(wanted.workspace.join("kept"), "x").expect("a file");
-    backend.stop(sandbox.clone()).await.expect("stopped");
-    backend.stop(sandbox.clone()).await.expect("stopped already");
+    backend.stop(sandbox.clone(), Origin::Managed).await.expect("stopped");
+    backend.stop(sandbox.clone(), Origin::Managed).await.expect("stopped already");
     let found = backend.list().await.expect("a list");
     assert_eq!((found[0].sandbox.clone(), found[0].state), (sandbox.clone(), SandboxState::Stopped));
     let info = backend.start(sandbox.clone(), wanted.clone()).await.expect("started");
@@ -217,7 +217,7 @@ pub async fn stop_and_start_keep_the_id_and_the_files_and_grow_the_generation(su
     assert_eq!(again.found.generation, Generation(2));
     let error = backend.start(sandbox.clone(), subject.wanted("e1", 1)).await.expect_err("an old generation");
     assert_eq!(error.kind, FailureKind::Surprise);
-    backend.remove(sandbox).await.expect("removed");
+    backend.remove(sandbox, Origin::Managed).await.expect("removed");
     assert!(wanted.workspace.join("kept").exists(), "files outlive their sandbox");
 }
 
@@ -246,7 +246,7 @@ pub async fn a_stopped_sandbox_takes_no_session_and_no_command(subject: &dyn Sub
     let (program, ready) = subject.echo();
     let mut link = backend.attach(sandbox.clone(), session("s", &program, SIZE)).await.expect("a session");
     read_until(&mut link, &ready).await;
-    backend.stop(sandbox.clone()).await.expect("stopped");
+    backend.stop(sandbox.clone(), Origin::Managed).await.expect("stopped");
     let mut rest = Vec::new();
     link.reader.read_to_end(&mut rest).await.expect("the output ends with the sandbox");
     // Resolves, with or without a code: the sandbox may be gone before it could tell.

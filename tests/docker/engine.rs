@@ -4,10 +4,11 @@
 #![allow(dead_code)]
 
 use bollard::Docker;
-use bollard::models::ContainerCreateBody;
+use bollard::models::{ContainerCreateBody, HostConfig, ResourcesUlimits};
 use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, CreateImageOptionsBuilder, InspectContainerOptions, KillContainerOptionsBuilder,
-    ListContainersOptionsBuilder, RemoveContainerOptionsBuilder, RemoveImageOptions,
+    CreateContainerOptions, CreateContainerOptionsBuilder, CreateImageOptionsBuilder, InspectContainerOptions,
+    KillContainerOptionsBuilder, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder, RemoveImageOptions,
+    StartContainerOptions,
 };
 use futures_util::StreamExt;
 use hermes_tui::backend::docker::{DockerBackend, DockerConfig};
@@ -52,21 +53,22 @@ impl Image {
     pub async fn make(socket: &Path, programs: &[&str]) -> Self {
         let root = tempfile::tempdir().expect("a folder");
         let tar = pack(root.path(), programs);
-        let tag = uuid::Uuid::new_v4().simple().to_string();
-        let options = CreateImageOptionsBuilder::default().from_src("-").repo("htui-test").tag(&tag).build();
+        // Podman 4.3 does not look at a tag that is given apart.
+        let name = format!("htui-test:{}", uuid::Uuid::new_v4().simple());
+        let options = CreateImageOptionsBuilder::default().from_src("-").repo(&name).build();
         let docker = client(socket).await;
         let mut events = docker.create_image(Some(options), Some(bollard::body_full(tar.into())), None);
         while let Some(event) = events.next().await {
             event.expect("the image is imported");
         }
-        Self { name: format!("htui-test:{tag}"), socket: socket.to_owned() }
+        Self { name, socket: socket.to_owned() }
     }
 
     /// With what the contract needs.
     pub async fn usual(socket: &Path) -> Self {
         let programs = [
-            "bash", "cat", "dash", "env", "head", "id", "ls", "mv", "mv", "printf", "seq", "sleep", "stty", "touch",
-            "tr", "true",
+            "bash", "cat", "dash", "env", "head", "id", "ls", "mkdir", "mv", "printf", "seq", "setsid", "sleep",
+            "stty", "touch", "tr", "true",
         ];
         Self::make(socket, &programs).await
     }
@@ -220,6 +222,27 @@ pub async fn stranger(socket: &Path, image: &str, name: &str, label: (&str, &str
     };
     let options = CreateContainerOptionsBuilder::default().name(name).build();
     client(socket).await.create_container(Some(options), body).await.expect("made").id
+}
+
+/// Makes and starts one that is none of ours: its main command waits.
+pub async fn somebody_elses(socket: &Path, image: &str, change: impl FnOnce(&mut ContainerCreateBody)) -> String {
+    let limit = |name: &str, most| ResourcesUlimits { name: Some(name.into()), soft: Some(most), hard: Some(most) };
+    let mut body = ContainerCreateBody {
+        image: Some(image.to_owned()),
+        cmd: Some(vec!["sleep".to_owned(), "100000".to_owned()]),
+        host_config: Some(HostConfig {
+            network_mode: Some("none".to_owned()),
+            init: Some(true),
+            ulimits: Some(vec![limit("nofile", 1024), limit("nproc", 4096)]),
+            ..HostConfig::default()
+        }),
+        ..ContainerCreateBody::default()
+    };
+    change(&mut body);
+    let docker = client(socket).await;
+    let id = docker.create_container(None::<CreateContainerOptions>, body).await.expect("made").id;
+    docker.start_container(&id, None::<StartContainerOptions>).await.expect("started");
+    id
 }
 
 pub fn backend(config: &DockerConfig) -> Arc<DockerBackend> {

@@ -70,7 +70,7 @@ async fn an_image_without_a_shell_says_so_in_one_sentence() {
     let size = Size { rows: 24, cols: 80 };
     let spec = AttachSpec { session: SessionId::new("s"), program: Vec::new(), env: Vec::new(), cwd: None, size };
     let error = world.backend.attach(sandbox.clone(), spec).await.err().expect("no session");
-    assert_eq!(error.message, "there is no shell in the image: `sh` was not found there");
+    assert_eq!(error.message, "there is no shell in the image: looked for sh, bash, ash, dash and /busybox/sh");
     assert_eq!(world.backend.evidence(sandbox).await.expect("evidence").processes, []);
     world.cleaner.end().await;
 }

@@ -7,7 +7,7 @@ use super::mock::{Mock, serve};
 use super::world::{World, read_until};
 use hermes_tui::backend::docker::{Address, Place, Tls};
 use hermes_tui::backend::{Backend, BackendEvent, ExecSpec};
-use hermes_tui::domain::{CallId, Size};
+use hermes_tui::domain::{CallId, Origin, Size};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -118,7 +118,7 @@ async fn prove(mut world: World, place: Place) {
     let mut out = String::new();
     run.stdout.read_to_string(&mut out).await.expect("text");
     assert_eq!((out.as_str(), run.exit.await), ("there and back", 0));
-    world.backend.remove(sandbox).await.expect("removed");
+    world.backend.remove(sandbox, Origin::Managed).await.expect("removed");
     world.cleaner.end().await;
 }
 

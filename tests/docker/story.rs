@@ -2,8 +2,21 @@
 
 use super::common::{Profile, text, wait_for};
 use super::engine::{self, Cleaner, Image, started_at};
+use super::world::World;
+use bollard::Docker;
+use bollard::models::{ContainerCreateBody, HostConfig};
+use bollard::query_parameters::{
+    CreateContainerOptionsBuilder, InspectContainerOptions, RestartContainerOptionsBuilder, StartContainerOptions,
+};
+use hermes_tui::app::Msg;
+use hermes_tui::backend::Backend;
 use hermes_tui::backend::docker::DockerConfig;
+use hermes_tui::domain::{Deed, EnvId, Event, FailureKind, Generation, Origin, SandboxId};
+use hermes_tui::runtime::effects::{Ending, Performer};
+use hermes_tui::runtime::inbound::{self, Inbound};
 use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
 use std::time::Duration;
 
 const SOON: Duration = Duration::from_secs(20);
@@ -17,7 +30,10 @@ struct Story {
 impl Story {
     async fn new() -> Option<Self> {
         let socket = engine::socket()?;
-        let image = Image::usual(&socket).await;
+        // With what keeps the state of a shell in the home directory.
+        let programs =
+            ["bash", "cat", "dash", "env", "head", "id", "ls", "mkdir", "mv", "printf", "sleep", "stty", "touch", "tr"];
+        let image = Image::make(&socket, &programs).await;
         // The engine of the machine is found by itself where it is in its usual place; elsewhere it is named.
         let profile = Profile::with_variable("DOCKER_HOST", &format!("unix://{}", socket.display()));
         let data = profile.path().join("data");
@@ -73,14 +89,162 @@ async fn a_persistent_container_survives_its_turns_and_is_stopped_when_idle() {
     assert_eq!(started_at(&story.cleaner.socket, &id).await, started, "nobody started it again");
     assert_eq!(story.shell("c1", "cat /workspace/marker"), "kept\n");
     story.end("c1");
+    let deadline = story.profile.env(&env)["idle_deadline_at"].as_str().map(str::to_owned);
+    let deadline: jiff::Timestamp = deadline.expect("a deadline").parse().expect("a time");
     story.profile.wait_for_phase(&env, "stopped", SOON);
+    // A container that is told to end takes its time, and is part of this; it begins within a second.
+    println!("stopped {} ms after its idle deadline", jiff::Timestamp::now().duration_since(deadline).as_millis());
     assert_eq!(story.containers(), std::slice::from_ref(&id), "stopped, not removed");
 
     let third = story.begin("c1", &[]);
     assert_eq!(third["sandbox"]["id"], id.as_str(), "the same container, started again");
     assert_eq!(third["sandbox"]["generation"], 2);
-    assert_eq!(story.shell("c1", "cat /workspace/marker"), "kept\n");
+    let kept = story.shell("c1", "cat /workspace/marker; echo $MOOD; pwd");
+    assert_eq!(kept, "kept\ngood\n/tmp\n", "files, variables and the directory outlive the stop");
     story.over().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shared_container_serves_conversations_until_the_last_one_ends() {
+    let Some(story) = Story::new().await else { return };
+    for persistence in ["--persistent", "--ephemeral"] {
+        let (a, b) = (format!("a{persistence}"), format!("b{persistence}"));
+        let first = story.begin(&a, &[persistence, "--scope", "shared", "--idle", "0"]);
+        let env = first["environment"].as_str().expect("an environment").to_owned();
+        story.shell(&a, "echo from a > /workspace/note; export WHO=a");
+        let second = story.profile.json(&["turn", "begin", "--conversation", &b, "--env-name", &env]);
+        assert_eq!(second["sandbox"], first["sandbox"]);
+        assert_ne!(second["session"], first["session"], "each conversation has a shell of its own");
+        assert_eq!(story.shell(&b, "cat /workspace/note; echo ${WHO-nobody}"), "from a\nnobody\n");
+        story.end(&a);
+        story.end(&b);
+        story.profile.json(&["conversation", "end", &a]);
+        assert_eq!(story.profile.env(&env)["phase"], "ready", "the other conversation goes on");
+        story.profile.json(&["conversation", "end", &b]);
+        let (end, left) = if persistence == "--persistent" { ("stopped", 1) } else { ("absent", 1) };
+        wait_for(&format!("the shared one to be {end}"), SOON, || {
+            let output = story.profile.run(&["--json", "env", "show", &env]);
+            let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            (shown["environment"]["phase"].as_str().unwrap_or("absent") == end).then_some(())
+        });
+        assert_eq!(story.containers().len(), left, "the persistent one stays");
+    }
+    story.over().await;
+}
+
+/// A container of somebody else that runs.
+async fn running(docker: &Docker, cleaner: &Cleaner, name: &str, labels: HashMap<String, String>) -> String {
+    let body = ContainerCreateBody {
+        image: Some(cleaner.image.name.clone()),
+        cmd: Some(vec!["sleep".to_owned(), "1000".to_owned()]),
+        labels: Some(labels),
+        host_config: Some(HostConfig { network_mode: Some("none".to_owned()), ..HostConfig::default() }),
+        ..ContainerCreateBody::default()
+    };
+    let options = CreateContainerOptionsBuilder::default().name(name).build();
+    let id = docker.create_container(Some(options), body).await.expect("made").id;
+    cleaner.others.lock().expect("whole").push(id.clone());
+    docker.start_container(&id, None::<StartContainerOptions>).await.expect("started");
+    id
+}
+
+async fn runs(docker: &Docker, id: &str) -> bool {
+    let found = docker.inspect_container(id, None::<InspectContainerOptions>).await.expect("it is there");
+    found.state.and_then(|state| state.running) == Some(true)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn containers_of_others_are_not_touched_whatever_they_are_called_or_labelled() {
+    let Some(story) = Story::new().await else { return };
+    let docker = engine::client(&story.cleaner.socket).await;
+    let begun = story.begin("c1", &["--ephemeral"]);
+    let env = begun["environment"].as_str().expect("an environment").to_owned();
+    let own = begun["sandbox"]["id"].as_str().expect("a container").to_owned();
+    // The labels of this very container, but of another profile; and a name as a hermes-agent gives it.
+    let found = docker.inspect_container(&own, None::<InspectContainerOptions>).await;
+    let mut labels = found.expect("it is there").config.and_then(|config| config.labels).expect("labels");
+    labels.insert("hermes-tui.profile".to_owned(), "0123456789abcdef".to_owned());
+    let unique = uuid::Uuid::new_v4().simple().to_string();
+    let decoy = format!("hermes-{}", &unique[..8]);
+    let neighbour = running(&docker, &story.cleaner, &format!("htui-neighbour-{unique}"), labels).await;
+    let decoy = running(&docker, &story.cleaner, &decoy, HashMap::new()).await;
+    let before = [started_at(&story.cleaner.socket, &neighbour).await, started_at(&story.cleaner.socket, &decoy).await];
+
+    let listed = story.profile.json(&["env", "list"]).to_string();
+    assert!(!listed.contains(&neighbour) && !listed.contains(&decoy), "{listed}");
+    story.end("c1");
+    story.profile.json(&["reap"]);
+    story.profile.json(&["conversation", "end", "c1"]);
+    wait_for("our own to go", SOON, || story.containers().is_empty().then_some(()));
+    // Nor by their very ids.
+    let backend = engine::backend(&story.cleaner.config);
+    for id in [&neighbour, &decoy] {
+        let sandbox = SandboxId::new(id.as_str());
+        for refused in [
+            backend.stop(sandbox.clone(), Origin::Managed).await,
+            backend.remove(sandbox.clone(), Origin::Managed).await,
+        ] {
+            let error = refused.expect_err("it is not ours");
+            assert_eq!(error.kind, FailureKind::Surprise);
+            assert!(
+                error.message.contains("was not made by this profile") && error.hint.contains("left alone"),
+                "{error:?}"
+            );
+        }
+        let known = story.profile.run(&["env", "rm", id, "--yes"]);
+        assert_eq!(known.status.code(), Some(1), "{}", text(&known));
+    }
+    let output = story.profile.run(&["shutdown"]);
+    assert!(output.status.success(), "{}", text(&output));
+    let after = [started_at(&story.cleaner.socket, &neighbour).await, started_at(&story.cleaner.socket, &decoy).await];
+    assert_eq!(after, before);
+    for id in [&neighbour, &decoy] {
+        assert!(runs(&docker, id).await, "it runs as before");
+    }
+    assert!(!env.is_empty());
+    story.cleaner.end().await;
+}
+
+/// What the reaper decided is about a container as it was then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_that_is_restarted_between_decision_and_deed_is_left_alone() {
+    let Some(world) = World::new().await else { return };
+    let sandbox = world.sandbox().await;
+    let docker = engine::client(&world.cleaner.socket).await;
+    let (inbox, mut outbox) = inbound::channel();
+    let backend: Arc<dyn Backend> = world.backend.clone();
+    let backends = BTreeMap::from([(backend.endpoint(), backend.clone())]);
+    let performer = Performer::new(backends, world.folder.path().join("data/envs"), inbox);
+    let decided = |generation: u64, deed: Deed| Ending {
+        whose: Origin::Managed,
+        env: EnvId::new("e1"),
+        endpoint: backend.endpoint(),
+        generation: Generation(generation),
+        listed: Generation(generation),
+        sandbox: sandbox.clone(),
+        deed,
+        ordered: false,
+    };
+    let options = || RestartContainerOptionsBuilder::default().t(1).build();
+    docker.restart_container(sandbox.as_str(), Some(options())).await.expect("restarted");
+    let started = started_at(&world.cleaner.socket, sandbox.as_str()).await;
+    for deed in [Deed::Stop, Deed::Remove] {
+        performer.teardown(decided(1, deed));
+        let Some(Inbound::Msg(Msg::Domain(Event::TeardownFailed { kind, message, .. }))) = outbox.first.recv().await
+        else {
+            panic!("it must not be ended");
+        };
+        assert_eq!(kind, FailureKind::Surprise);
+        assert!(message.contains("was started again meanwhile"), "{message}");
+    }
+    assert_eq!(started_at(&world.cleaner.socket, sandbox.as_str()).await, started);
+    assert!(runs(&docker, sandbox.as_str()).await);
+    // Decided anew, it is.
+    performer.teardown(decided(2, Deed::Stop));
+    let done = outbox.first.recv().await;
+    assert!(matches!(done, Some(Inbound::Msg(Msg::Domain(Event::TeardownDone { .. })))));
+    assert!(!runs(&docker, sandbox.as_str()).await);
+    world.cleaner.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,44 +5,60 @@ use hermes_tui::backend::Backend;
 use hermes_tui::domain::Size;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
+/// For a byte that is not to come yet; that it comes anyway is no failure.
+const HOLD: std::time::Duration = std::time::Duration::from_millis(100);
 const SIZE: Size = Size { rows: 44, cols: 171 };
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn each_byte_arrives_as_the_first_of_a_chunk() {
-    let Some(world) = World::new().await else { return };
+/// The first of the keys that would detach; it alone is held back by the engine until the next one.
+const HELD: u8 = 0x1e;
+
+async fn each_byte(which: &str) {
+    let Some(world) = World::on(which).await else { return };
     let sandbox = world.sandbox().await;
     // What is typed comes back at once: each byte is a chunk of its own, with a pause that is the next reading.
     let mut link = world.open(&sandbox, &["sh", "-c", "stty raw -echo; printf ready; exec cat"], SIZE).await;
     read_until(&mut link, "ready").await;
     for byte in 0..=255_u8 {
-        let sent = [byte, b'A'.wrapping_add(byte % 26), 0, 1, 2];
-        link.writer.write_all(&sent).await.expect("typed");
-        let mut seen = [0; 5];
-        let read = tokio::time::timeout(PATIENCE, link.reader.read_exact(&mut seen)).await;
-        read.unwrap_or_else(|_| panic!("byte {byte} is lost")).expect("read");
-        assert_eq!(seen, sent);
+        let alone: &[u8] = if byte == HELD { &[byte, b'x'] } else { &[byte] };
+        for sent in [alone, &[byte, b'A'.wrapping_add(byte % 26), 0, 1, 2]] {
+            link.writer.write_all(sent).await.expect("typed");
+            let mut seen = vec![0; sent.len()];
+            let read = tokio::time::timeout(PATIENCE, link.reader.read_exact(&mut seen)).await;
+            read.unwrap_or_else(|_| panic!("byte {byte} is lost")).expect("read");
+            assert_eq!(seen, sent);
+        }
     }
+    // The one that is held back comes with the next key, and before it.
+    link.writer.write_all(&[HELD]).await.expect("typed");
+    link.writer.flush().await.expect("typed");
+    let held = tokio::time::timeout(HOLD, link.reader.read_u8()).await;
+    link.writer.write_all(b"q").await.expect("typed");
+    let mut seen = held.ok().map(|byte| byte.expect("read")).into_iter().collect::<Vec<_>>();
+    while seen.len() < 2 {
+        seen.push(tokio::time::timeout(PATIENCE, link.reader.read_u8()).await.expect("in time").expect("read"));
+    }
+    assert_eq!(seen, [HELD, b'q']);
     link.control.close().await.expect("closed");
     world.cleaner.end().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn the_size_is_right_from_the_first_byte_each_time() {
-    let Some(world) = World::new().await else { return };
-    let sandbox = world.sandbox().await;
-    for _ in 0..20 {
-        let mut link = world.open(&sandbox, &["sh", "-c", "stty size; sleep 0.1; stty size"], SIZE).await;
-        let mut seen = String::new();
-        link.reader.read_to_string(&mut seen).await.expect("text");
-        assert_eq!(seen, "44 171\r\n44 171\r\n");
-        assert_eq!(link.exit.await, Some(0));
-    }
-    world.cleaner.end().await;
+async fn each_byte_arrives_alone_and_as_the_first_of_a_chunk_on_docker() {
+    each_byte("docker").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn ctrl_p_recalls_the_last_command_at_once() {
-    let Some(world) = World::new().await else { return };
+async fn each_byte_arrives_alone_and_as_the_first_of_a_chunk_on_podman() {
+    each_byte("podman").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_byte_arrives_alone_and_as_the_first_of_a_chunk_on_rootless_podman() {
+    each_byte("rootless podman").await;
+}
+
+async fn ctrl_p(which: &str) {
+    let Some(world) = World::on(which).await else { return };
     let sandbox = world.sandbox().await;
     let mut link = world.open(&sandbox, &[], SIZE).await;
     read_until(&mut link, "# ").await;
@@ -53,6 +69,16 @@ async fn ctrl_p_recalls_the_last_command_at_once() {
     read_until(&mut link, "echo $((40 + 2))").await;
     link.control.close().await.expect("closed");
     world.cleaner.end().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ctrl_p_recalls_the_last_command_at_once_on_docker() {
+    ctrl_p("docker").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ctrl_p_recalls_the_last_command_at_once_on_podman() {
+    ctrl_p("podman").await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,10 @@
 //! A profile with a backend over the engine, and sessions and commands in its containers.
 
+#![allow(dead_code)]
+
 use super::engine::{self, Cleaner, Image};
+use super::podman::{Mode, Podman};
+use bollard::models::ContainerCreateBody;
 use hermes_tui::backend::docker::{DockerBackend, DockerConfig, Place};
 use hermes_tui::backend::{AttachSpec, Backend, ExecSpec, ProvisionSpec};
 use hermes_tui::domain::{BackendKind, CallId, EndpointId, EnvId, EnvSpec, Generation, SandboxId, SessionId, Size};
@@ -16,6 +20,7 @@ pub struct World {
     pub folder: tempfile::TempDir,
     pub cleaner: Cleaner,
     pub backend: Arc<DockerBackend>,
+    podman: Option<Podman>,
 }
 
 impl World {
@@ -32,16 +37,48 @@ impl World {
         config.spot.places = vec![Place::socket(&socket)];
         config.stop_grace = engine::GRACE;
         let backend = engine::backend(&config);
-        Self { folder, cleaner: Cleaner::new(config, socket, image), backend }
+        Self { folder, cleaner: Cleaner::new(config, socket, image), backend, podman: None }
+    }
+
+    /// With a podman of its own. `None`, with a word, where that cannot run.
+    pub async fn podman(mode: Mode) -> Option<Self> {
+        let podman = Podman::start(mode).await?;
+        let mut world = Self::with(podman.socket.clone(), Image::usual(&podman.socket).await);
+        world.cleaner.config.data_dir = podman.data();
+        world.backend = engine::backend(&world.cleaner.config);
+        world.podman = Some(podman);
+        Some(world)
+    }
+
+    /// One on each kind of engine that runs here.
+    pub async fn on(which: &str) -> Option<Self> {
+        match which {
+            "docker" => Self::new().await,
+            "podman" => Self::podman(Mode::Rootful).await,
+            "rootless podman" => Self::podman(Mode::Rootless).await,
+            other => panic!("no engine is called {other}"),
+        }
     }
 
     pub fn wanted(&self) -> ProvisionSpec {
-        wanted(&self.folder.path().join("data/envs/e1"), &self.cleaner.image.name)
+        let env = self.cleaner.config.data_dir.join("envs/e1");
+        if let Some(podman) = &self.podman {
+            podman.lend(&env.join("home"));
+            podman.lend(&env.join("workspace"));
+        }
+        wanted(&env, &self.cleaner.image.name)
     }
 
     pub async fn sandbox(&self) -> SandboxId {
         let made = self.backend.provision(self.wanted(), Box::new(|_| {})).await;
         made.expect("a container").found.sandbox
+    }
+
+    /// A container of somebody else.
+    pub async fn strange(&self, change: impl FnOnce(&mut ContainerCreateBody)) -> SandboxId {
+        let made = engine::somebody_elses(&self.cleaner.socket, &self.cleaner.image.name, change).await;
+        self.cleaner.others.lock().expect("whole").push(made.clone());
+        SandboxId::new(made)
     }
 
     pub async fn open(&self, sandbox: &SandboxId, program: &[&str], size: Size) -> PtyLink {

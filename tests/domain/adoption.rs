@@ -35,6 +35,23 @@ fn one_that_is_missing_was_lost_and_one_that_stopped_is_stopped() {
 }
 
 #[test]
+fn one_that_was_restarted_while_nobody_told_us_is_of_a_new_generation_and_its_sessions_are_over() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    let session = desk.session_of("c");
+    let running = |generation| FoundSandbox {
+        generation: Generation(generation),
+        ..found("c-env", SandboxState::Running, spec())
+    };
+    desk.snapshot(&local(), vec![running(1)]);
+    assert_eq!(desk.state.sessions[&session].state, SessionState::Running);
+    desk.apply(Event::EndpointDown { endpoint: local(), detail: "no answer".into() });
+    desk.snapshot(&local(), vec![running(2)]);
+    assert_eq!((desk.phase("c-env"), desk.env("c-env").generation), (Phase::Ready, Generation(2)));
+    assert!(matches!(desk.state.sessions[&session].state, SessionState::Ended { .. }));
+}
+
+#[test]
 fn a_turn_that_ran_keeps_its_lease_and_a_command_is_cut_off() {
     let mut desk = Desk::new();
     desk.running_turn("c", spec());

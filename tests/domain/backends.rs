@@ -44,10 +44,25 @@ impl World {
                     // Idempotent per environment and generation.
                     None => made.map_or_else(|| SandboxId::new(format!("{env}-{generation:?}")), |(id, _)| id.clone()),
                 };
+                if let Some(theirs) = self.sandboxes.get_mut(&sandbox).filter(|one| one.origin != Origin::Managed) {
+                    theirs.running = true;
+                    theirs.generation = theirs.generation.next();
+                    return Some(Event::Provisioned { env, generation, sandbox });
+                }
                 let endpoint = spec.endpoint.clone();
                 let (env_of, spec) = (env.clone(), *spec);
-                let simulated =
-                    Simulated { env: env_of, generation, endpoint, spec, name, running: true, process: None };
+                let simulated = Simulated {
+                    env: env_of,
+                    generation,
+                    endpoint,
+                    spec,
+                    name,
+                    running: true,
+                    process: None,
+                    origin: Origin::Managed,
+                    watched: None,
+                    paused: false,
+                };
                 self.sandboxes.insert(sandbox.clone(), simulated);
                 Some(Event::Provisioned { env, generation, sandbox })
             }
@@ -66,7 +81,18 @@ impl World {
                 };
                 Some(Event::EvidenceGathered { env, generation, evidence })
             }
-            Effect::Teardown { env, generation, sandbox, deed, .. } => {
+            Effect::Teardown { env, generation, sandbox, deed, whose, listed, .. } => {
+                // The runtime looks once more, and the backend refuses what was decided about somebody else's.
+                let found = self.sandboxes.get(&sandbox);
+                let moved = |one: &Simulated| one.origin != Origin::Managed && one.running && one.generation != listed;
+                let other = found.is_some_and(|one| one.origin != whose || moved(one));
+                let paused = found.is_some_and(|one| one.paused);
+                if other || paused {
+                    let message = String::from("it is not what was decided about");
+                    let kind = FailureKind::Surprise;
+                    return Some(Event::TeardownFailed { env, generation, kind, message });
+                }
+                self.execs.retain(|_, (of, ..)| *of != sandbox);
                 match (deed, self.sandboxes.get_mut(&sandbox)) {
                     (Deed::Stop, Some(found)) => {
                         found.running = false;
@@ -129,6 +155,10 @@ impl World {
         }
         for sandbox in self.sandboxes.values_mut() {
             sandbox.process = None;
+            sandbox.paused = false;
+        }
+        while !self.execs.is_empty() {
+            self.exec_ends(0)?;
         }
         // What no event has told is in the next list, and then come the graces, idle times and back-offs.
         self.wait(Span::seconds(3))?;
@@ -163,16 +193,18 @@ impl World {
         let lost_ones = |env: &Environment| env.phase == Phase::Lost && env.conversations.is_empty();
         for env in self.state.environments.values() {
             // An environment that was lost waits for a person, who may want to remake it.
-            if env.is_ephemeral() && !lost_ones(env) && !without_idle(env) {
+            let ours = env.origin == Origin::Managed;
+            if ours && env.is_ephemeral() && !lost_ones(env) && !without_idle(env) {
                 return Err(format!("an ephemeral environment outlived its last holder: {env:?}"));
             }
-            if env.phase == Phase::Ready && env.origin == Origin::Managed && env.idle_time().is_some() {
+            if env.phase == Phase::Ready && env.idle_time().is_some() {
                 return Err(format!("an idle environment was not ended: {env:?}"));
             }
         }
         for (id, sandbox) in &self.sandboxes {
             let listed = self.state.environments.values().any(|env| env.sandbox.as_ref() == Some(id));
-            if !listed {
+            let chosen = sandbox.origin != Origin::Foreign || !self.choices.shown[&endpoint(true)].is_empty();
+            if !listed && chosen {
                 return Err(format!("the sandbox {id} of {} is listed nowhere", sandbox.env));
             }
         }

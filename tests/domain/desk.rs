@@ -212,6 +212,7 @@ impl Desk {
             environments: self.state.environments.values().cloned().collect(),
             conversations: self.state.conversations.values().cloned().collect(),
             calls: self.state.calls.values().cloned().collect(),
+            choices: self.state.choices.clone(),
             saved_at: self.now,
         });
         desk

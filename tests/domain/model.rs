@@ -26,7 +26,9 @@ impl World {
             Event::Provisioned { env, sandbox, generation } => {
                 let expected = self.state.environments.get(env);
                 if expected.is_some_and(|e| e.generation == *generation && e.phase == Phase::Provisioning) {
-                    self.told.insert(sandbox.clone(), env.clone());
+                    if !self.is_theirs(env) {
+                        self.told.insert(sandbox.clone(), env.clone());
+                    }
                     self.typed.remove(env);
                     // Made ready for a person, outside of its scope.
                     self.lives_on_by_use(env);
@@ -78,6 +80,18 @@ impl World {
 
     pub(super) fn before_request(&mut self, reply: ReplyTo, request: &Request) {
         match request {
+            Request::Stop { env, .. } | Request::Remove { env, .. } if self.is_theirs(env) => {}
+            Request::EndOther { env, .. } if !self.is_theirs(env) => {}
+            Request::EndOther { env, force, .. } => {
+                let held = self.state.environments.get(env).is_some_and(|env| !env.leases.is_empty());
+                if *force || !held {
+                    self.orders.insert(reply, env.clone());
+                    self.ordered.insert(env.clone());
+                }
+                if *force {
+                    self.forced.insert(env.clone());
+                }
+            }
             Request::Stop { env, force } | Request::Remove { env, force, .. } => {
                 if matches!(request, Request::Remove { data: true, .. }) {
                     self.data_ordered.insert(env.clone());
@@ -111,6 +125,10 @@ impl World {
         }
     }
 
+    fn is_theirs(&self, env: &EnvId) -> bool {
+        self.state.environments.get(env).is_some_and(|env| env.origin != Origin::Managed)
+    }
+
     /// Used by somebody outside of turns: it lives on until it is idle.
     pub(super) fn lives_on_by_use(&mut self, env: &EnvId) {
         if !self.is_held(env) {
@@ -141,11 +159,43 @@ impl World {
                 _ => {}
             }
         }
+        match event {
+            Event::SandboxPaused { sandbox, paused, .. } => {
+                let known = self.state.environments.values().find(|env| env.sandbox.as_ref() == Some(sandbox));
+                if known.is_some_and(|env| matches!(env.phase, Phase::Ready | Phase::Reaping)) && *paused {
+                    self.halted.insert(sandbox.clone());
+                } else if !*paused {
+                    self.halted.remove(sandbox);
+                }
+            }
+            Event::Snapshot { found, .. } => {
+                for one in found {
+                    let ready =
+                        |env: &Environment| env.sandbox.as_ref() == Some(&one.sandbox) && env.phase == Phase::Ready;
+                    let known = self.state.environments.values().any(ready);
+                    if one.state == SandboxState::Paused && known {
+                        self.halted.insert(one.sandbox.clone());
+                    } else {
+                        self.halted.remove(&one.sandbox);
+                    }
+                }
+            }
+            Event::SandboxEnded { sandbox, .. } => {
+                self.halted.remove(sandbox);
+            }
+            _ => {}
+        }
         self.pins.retain(|env| self.state.environments.contains_key(env));
-        if let Event::Requested { request: Request::Remove { env, .. }, .. } = event
+        if let Event::Requested { request: Request::Remove { env, .. } | Request::EndOther { env, .. }, .. } = event
             && self.given_up(env, event)
         {
             self.told.retain(|_, of| of != env);
+            self.forget_execs(env);
+        }
+        if let Event::Requested { request: Request::Forget(env), .. } = event
+            && !self.state.environments.contains_key(env)
+        {
+            self.forget_execs(env);
         }
         let Event::Requested { reply, request } = event else { return };
         let refused = effects
@@ -213,7 +263,12 @@ impl World {
                 | Effect::Teardown { .. }
                 | Effect::OpenSession { .. }
                 | Effect::CloseSession(_) => self.ops.push(effect.clone()),
-                Effect::RunCall { .. } | Effect::Reply { .. } | Effect::Announce(_) | Effect::DeleteData(_) => {}
+                Effect::Save(Record::Choices) => self.choices = self.state.choices.clone(),
+                Effect::RunCall { .. }
+                | Effect::Reply { .. }
+                | Effect::Announce(_)
+                | Effect::Choose { .. }
+                | Effect::DeleteData(_) => {}
             }
         }
     }
@@ -227,14 +282,20 @@ impl World {
             turn.env == *env && turn.until > self.now && Some(id) != conversation
         };
         let by_turn = self.turns.iter().any(counts);
-        by_turn || self.calls.values().any(|(of, _)| of == env) || self.pins.contains(env)
+        let by_others = self.state.environments.get(env).is_some_and(|env| self.is_used_by_others(env));
+        by_turn || by_others || self.calls.values().any(|(of, _)| of == env) || self.pins.contains(env)
     }
 
     pub(super) fn check(&self, event: &Event, effects: &[Effect]) -> Result<(), String> {
         let mut saved = BTreeSet::new();
         for env in self.journal.values().filter(|env| env.spec.persistence == Persistence::Ephemeral) {
             let forgotten = !self.state.environments.contains_key(&env.id);
-            if forgotten && !self.given_up(&env.id, event) && !effects.contains(&Effect::DeleteData(env.id.clone())) {
+            let ours = env.origin == Origin::Managed;
+            if ours
+                && forgotten
+                && !self.given_up(&env.id, event)
+                && !effects.contains(&Effect::DeleteData(env.id.clone()))
+            {
                 return Err(format!("the files of the ephemeral {} outlive it", env.id));
             }
         }
@@ -243,7 +304,10 @@ impl World {
                 Effect::Teardown { env, generation, sandbox, deed, .. } => {
                     self.check_teardown(event, env, *generation, sandbox, *deed)?;
                 }
-                Effect::GatherEvidence { env, .. } | Effect::Provision { env, .. } => self.check_reachable(env)?,
+                Effect::GatherEvidence { env, .. } | Effect::Provision { env, .. } => {
+                    self.check_reachable(env)?;
+                    self.check_asked(event, effect, env)?;
+                }
                 Effect::Announce(Notice { kind: NoticeKind::EnvWarned, env: Some(env), .. }) => {
                     self.check_warning(event, env)?;
                 }
@@ -270,6 +334,23 @@ impl World {
         Ok(())
     }
 
+    fn paused(&self, env: &Environment) -> bool {
+        env.sandbox.as_ref().is_some_and(|sandbox| self.halted.contains(sandbox))
+    }
+
+    /// Nothing is looked at while it is paused, and what is not ours is started by a person's word only.
+    fn check_asked(&self, event: &Event, effect: &Effect, id: &EnvId) -> Result<(), String> {
+        let Some(env) = self.state.environments.get(id) else { return Ok(()) };
+        let started = matches!(event, Event::Requested { request: Request::Start(of), .. } if of == id);
+        match effect {
+            Effect::GatherEvidence { .. } if self.paused(env) => Err(format!("{id} is paused and was looked into")),
+            Effect::Provision { existing, .. } if env.origin != Origin::Managed && (!started || existing.is_none()) => {
+                Err(format!("{id} is not ours and was made or started by {event:?}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     pub(super) fn check_teardown(
         &self,
         event: &Event,
@@ -284,8 +365,11 @@ impl World {
             // A superseded one, which nobody can be in.
             return if generation < env.generation { Ok(()) } else { Err(format!("{sandbox} is not that of {id}")) };
         }
+        if self.paused(env) {
+            return Err(format!("{id} is paused and was torn down by {event:?}"));
+        }
         if env.origin != Origin::Managed {
-            return Err(format!("{id} is not ours and was torn down"));
+            self.check_consent(event, env, deed)?;
         }
         if self.shutting_down || self.forced.contains(id) {
             return Ok(());
@@ -315,6 +399,10 @@ impl World {
                 Retention::RemoveOnSessionEnd => deed == Deed::Remove,
                 Retention::KeepRunning | Retention::IdleTtl => false,
             };
+        if env.origin != Origin::Managed && env.phase == Phase::Reaping {
+            let ready = env.books.teardown.as_ref().is_some_and(|teardown| teardown.from == Phase::Ready);
+            return if looked || !ready { Ok(()) } else { Err(format!("{id} was torn down without a look")) };
+        }
         if !persistent || by_retention {
             return Ok(());
         }
@@ -326,8 +414,9 @@ impl World {
 
     /// Forgotten by force because its endpoint does not answer: what is left is found by the next list.
     pub(super) fn given_up(&self, id: &EnvId, event: &Event) -> bool {
-        let forced =
-            matches!(event, Event::Requested { request: Request::Remove { env, force: true, .. }, .. } if env == id);
+        let forced = matches!(event, Event::Requested {
+            request: Request::Remove { env, force: true, .. } | Request::EndOther { env, force: true, .. }, ..
+        } if env == id);
         let known = self.journal.get(id).map(|env| &env.spec.endpoint);
         forced && !self.state.environments.contains_key(id) && known.is_some_and(|e| self.state.down.contains_key(e))
     }
@@ -402,7 +491,11 @@ impl World {
             _ => !env.conversations.is_empty() && env.conversations.iter().all(|c| self.has_ended(c)),
         };
         let open = !self.frozen.contains(&env.spec.endpoint) && !self.state.down.contains_key(&env.spec.endpoint);
-        let lives_on = env.phase == Phase::Ready && env.leases.is_empty() && env.is_ephemeral();
+        let lives_on = env.phase == Phase::Ready
+            && env.leases.is_empty()
+            && env.is_ephemeral()
+            && env.origin == Origin::Managed
+            && !env.paused;
         if lives_on && scope_over && open && !typed && !self.shutting_down {
             return Err(format!("the ephemeral {id} outlives its scope: {env:?}"));
         }
@@ -410,6 +503,14 @@ impl World {
         saved.last_activity = env.last_activity.clone();
         (saved.deadline, saved.warned) = (env.deadline, env.warned);
         saved.books.saved_activity = env.books.saved_activity;
+        // Commands of others need not reach the journal.
+        let lasting = |env: &Environment| -> Vec<Lease> {
+            env.leases.iter().filter(|lease| !matches!(lease.kind, LeaseKind::Exec(_))).cloned().collect()
+        };
+        if lasting(&saved) == lasting(env) {
+            saved.leases.clone_from(&env.leases);
+            saved.books.released = env.books.released;
+        }
         if saved != *env {
             return Err(format!("a change was not saved: {saved:?}\n{env:?}"));
         }
@@ -426,10 +527,7 @@ impl World {
 
     /// The record of events gives the same effects again.
     pub(super) fn replays_alike(&self) -> Result<(), String> {
-        let mut state = match self.record.first() {
-            Some((_, Event::Restored { .. }, _)) => State::default(),
-            _ => World::new().state,
-        };
+        let mut state = if self.started_anew { State::default() } else { World::new().state };
         for (now, event, effects) in &self.record {
             if state.apply(*now, event.clone()) != *effects {
                 return Err(format!("a replay of {event:?} gave other effects"));

@@ -69,6 +69,19 @@ fn step() -> impl Strategy<Value = Step> {
         1 => any::<bool>().prop_map(|endpoint| Step::Relist { endpoint }),
         2 => (n(), n()).prop_map(|(env, what)| Step::OldNews { env, what }),
     ];
+    let others = prop_oneof![
+        2 => n().prop_map(|reap| Step::Consent { reap }),
+        1 => n().prop_map(|sandbox| Step::Pause { sandbox, on: true }),
+        2 => n().prop_map(|sandbox| Step::Pause { sandbox, on: false }),
+        3 => (n(), n()).prop_map(|(sandbox, command)| Step::ExecBegins { sandbox, command }),
+        4 => n().prop_map(|exec| Step::ExecEnds { exec }),
+        1 => n().prop_map(|sandbox| Step::Restart { sandbox }),
+        1 => (n(), any::<bool>()).prop_map(|(sandbox, told)| Step::Replace { sandbox, told }),
+        2 => (n(), any::<bool>(), any::<bool>())
+            .prop_map(|(env, remove, force)| Step::EndOther { env, remove, force }),
+        1 => Just(Step::Adopt),
+        1 => n().prop_map(|env| Step::Forget { env }),
+    ];
     let time = prop_oneof![
         10 => short.prop_map(|seconds| Step::Wait { seconds }),
         2 => (0..5000_u16).prop_map(|seconds| Step::Oversleep { seconds }),
@@ -76,7 +89,7 @@ fn step() -> impl Strategy<Value = Step> {
         4 => Just(Step::Crash),
         1 => any::<bool>().prop_map(|keep| Step::Shutdown { keep }),
     ];
-    prop_oneof![8 => turns, 5 => persons, 12 => backends, 5 => time]
+    prop_oneof![8 => turns, 5 => persons, 12 => backends, 6 => others, 5 => time]
 }
 
 #[test]

@@ -9,6 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 mod backends;
 #[path = "model.rs"]
 mod model;
+#[path = "neighbours.rs"]
+mod neighbours;
 
 /// One thing that happens in a history. Numbers pick among what exists at that time.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -132,6 +134,42 @@ pub enum Step {
         env: u8,
         what: u8,
     },
+    /// The user consents to another value.
+    Consent {
+        reap: u8,
+    },
+    /// Somebody halts a sandbox, or lets it go on.
+    Pause {
+        sandbox: u8,
+        on: bool,
+    },
+    /// Somebody else runs a command in a sandbox.
+    ExecBegins {
+        sandbox: u8,
+        command: u8,
+    },
+    ExecEnds {
+        exec: u8,
+    },
+    /// Somebody starts a stopped sandbox again.
+    Restart {
+        sandbox: u8,
+    },
+    /// The maker of a sandbox that is not ours replaces it.
+    Replace {
+        sandbox: u8,
+        told: bool,
+    },
+    /// A person ends one that is not ours.
+    EndOther {
+        env: u8,
+        remove: bool,
+        force: bool,
+    },
+    Adopt,
+    Forget {
+        env: u8,
+    },
     Reap,
     Abandon,
     Shutdown {
@@ -147,6 +185,9 @@ struct Simulated {
     name: String,
     running: bool,
     process: Option<Moment>,
+    origin: Origin,
+    watched: Option<Box<Watched>>,
+    paused: bool,
 }
 
 /// What the model knows of an open turn.
@@ -164,6 +205,7 @@ pub struct World {
     journal_conversations: BTreeMap<ConversationId, Conversation>,
     journal_calls: BTreeMap<CallId, Call>,
     sandboxes: BTreeMap<SandboxId, Simulated>,
+    choices: Choices,
     ops: Vec<Effect>,
     next_id: u64,
     // The reference model.
@@ -182,12 +224,26 @@ pub struct World {
     frozen: BTreeSet<EndpointId>,
     graced: BTreeMap<(EnvId, Generation), Moment>,
     promised: BTreeMap<(EnvId, Generation), Moment>,
+    /// Whether the record begins with a start of the host.
+    started_anew: bool,
+    /// Sandboxes that the core was told to be halted.
+    halted: BTreeSet<SandboxId>,
+    /// What the user consents to.
+    consent: Consent,
+    /// Commands of others that run: where, and whether the core was told.
+    execs: BTreeMap<CallId, (SandboxId, String, bool)>,
     asked: BTreeSet<ReplyTo>,
     shutting_down: bool,
     pub exited: bool,
 }
 
 const TTL: Span = Span::seconds(3600);
+
+/// When a persistent sandbox of a hermes-agent is stale.
+const STALE: Span = Span::seconds(600);
+
+/// The container of somebody else that the user chose.
+const FOREIGN: &str = "foreign";
 
 pub fn endpoint(docker: bool) -> EndpointId {
     EndpointId::new(if docker { "unix:///run/docker.sock" } else { "local" })
@@ -219,14 +275,51 @@ impl World {
     /// A world with one container of a hermes-agent and one of somebody else.
     pub fn new() -> Self {
         let mut world = Self { now: Moment(1_000_000_000), ..Self::default() };
-        for (id, origin) in [("hermes", Origin::Hermes), ("foreign", Origin::Foreign)] {
-            let mut env = Environment::new(EnvId::new(id), id, spec(9), origin, world.now);
-            env.phase = Phase::Ready;
-            env.sandbox = Some(SandboxId::new(id));
-            world.state.environments.insert(env.id.clone(), env.clone());
-            world.journal.insert(env.id.clone(), env);
+        for (id, origin, persistence, leak) in [
+            ("hermes", Origin::Hermes, Persistence::Persistent, None),
+            ("passing", Origin::Hermes, Persistence::Ephemeral, None),
+            ("probe", Origin::Hermes, Persistence::Persistent, Some(LeakKind::Probe)),
+            ("unknown", Origin::Hermes, Persistence::Unknown, None),
+            (FOREIGN, Origin::Foreign, Persistence::Unknown, None),
+        ] {
+            let leak = leak.map(|kind| Leak { kind, evidence: "it is a probe".into() });
+            let watched = Watched { profile: Some("work".into()), leak, ..Watched::default() };
+            let simulated = Simulated {
+                env: EnvId::new(id),
+                generation: Generation(1),
+                endpoint: endpoint(true),
+                spec: EnvSpec { persistence, scope: Scope::Shared, ..spec(9) },
+                name: id.into(),
+                running: true,
+                process: None,
+                origin,
+                watched: (origin == Origin::Hermes).then(|| Box::new(watched)),
+                paused: false,
+            };
+            world.sandboxes.insert(SandboxId::new(id), simulated);
+        }
+        world.choices.shown.insert(endpoint(true), [FOREIGN.to_owned()].into());
+        world.consent.stale_after = STALE;
+        // What a host does when it starts; a replay begins with it, too.
+        for event in world.beginning() {
+            let effects = world.state.apply(world.now, event);
+            world.perform(&effects);
         }
         world
+    }
+
+    fn beginning(&self) -> [Event; 3] {
+        [
+            Event::ConsentGiven(self.consent.clone()),
+            Event::Restored {
+                environments: self.journal.values().cloned().collect(),
+                conversations: self.journal_conversations.values().cloned().collect(),
+                calls: self.journal_calls.values().cloned().collect(),
+                choices: self.choices.clone(),
+                saved_at: self.now,
+            },
+            Event::Snapshot { endpoint: endpoint(true), found: self.listed(&endpoint(true)) },
+        ]
     }
 
     /// Runs a history to its end, then lets the world come to rest.
@@ -377,6 +470,25 @@ impl World {
             }
             Step::Crash => self.crash(),
             Step::OldNews { env, what } => self.old_news(env, what),
+            Step::Consent { reap } => {
+                let all = [HermesReap::Off, HermesReap::Leaked, HermesReap::Ephemeral, HermesReap::Stale];
+                self.consent.reap = all[reap as usize % 4];
+                self.event(Event::ConsentGiven(self.consent.clone()))
+            }
+            Step::Pause { sandbox, on } => self.pause(sandbox, on),
+            Step::ExecBegins { sandbox, command } => self.exec_begins(sandbox, command),
+            Step::ExecEnds { exec } => self.exec_ends(exec),
+            Step::Restart { sandbox } => self.restart(sandbox),
+            Step::Replace { sandbox, told } => self.replace(sandbox, told),
+            Step::EndOther { env, remove, force } => {
+                let deed = if remove { Deed::Remove } else { Deed::Stop };
+                self.request(Request::EndOther { env: self.env(env), deed, force })
+            }
+            Step::Adopt => {
+                self.request(Request::Adopt { endpoint: endpoint(true), container: FOREIGN.to_owned() })?;
+                if self.frozen.contains(&endpoint(true)) { Ok(()) } else { self.relist(true) }
+            }
+            Step::Forget { env } => self.request(Request::Forget(self.env(env))),
             Step::Reap => self.request(Request::Reap),
             Step::Abandon => match self.asked.pop_first() {
                 Some(reply) => self.event(Event::ReplyAbandoned(reply)),
@@ -417,6 +529,9 @@ impl World {
         let Some(id) = self.sandbox(n) else { return Ok(()) };
         let Some(sandbox) = self.sandboxes.get_mut(&id) else { return Ok(()) };
         sandbox.running = false;
+        sandbox.paused = false;
+        self.execs.retain(|_, (of, ..)| *of != id);
+        let Some(sandbox) = self.sandboxes.get_mut(&id) else { return Ok(()) };
         let endpoint = sandbox.endpoint.clone();
         if remove {
             self.sandboxes.remove(&id);
@@ -433,29 +548,42 @@ impl World {
 
     fn relist(&mut self, docker: bool) -> Result<(), String> {
         let endpoint = endpoint(docker);
-        let found: Vec<FoundSandbox> = self
-            .sandboxes
-            .iter()
-            .filter(|(_, sandbox)| sandbox.endpoint == endpoint)
-            .map(|(id, sandbox)| FoundSandbox {
-                sandbox: id.clone(),
-                env: sandbox.env.clone(),
-                name: sandbox.name.clone(),
-                generation: sandbox.generation,
-                state: if sandbox.running { SandboxState::Running } else { SandboxState::Stopped },
-                spec: Some(Box::new(sandbox.spec.clone())),
-                persistence: sandbox.spec.persistence,
-                origin: Origin::Managed,
-                watched: None,
-            })
-            .collect();
-        self.frozen.remove(&endpoint);
+        let found = self.listed(&endpoint);
+        let was_frozen = self.frozen.remove(&endpoint);
         self.told.retain(|id, _| self.sandboxes.contains_key(id) || !endpoint_is(&self.journal, id, &endpoint));
-        if docker {
-            self.event(Event::Snapshot { endpoint, found: [found, foreign()].concat() })
-        } else {
-            self.event(Event::Snapshot { endpoint, found })
+        self.event(Event::Snapshot { endpoint: endpoint.clone(), found })?;
+        if was_frozen {
+            // After its list a backend tells which commands still run.
+            for (exec, (sandbox, command, told)) in self.execs.clone() {
+                let there = self.sandboxes.get(&sandbox).is_some_and(|one| one.endpoint == endpoint);
+                if there {
+                    self.tell_exec(exec, sandbox, command, told)?;
+                }
+            }
         }
+        Ok(())
+    }
+
+    /// What an endpoint's list shows.
+    fn listed(&self, endpoint: &EndpointId) -> Vec<FoundSandbox> {
+        let state = |sandbox: &Simulated| match (sandbox.running, sandbox.paused) {
+            (true, true) => SandboxState::Paused,
+            (true, false) => SandboxState::Running,
+            (false, _) => SandboxState::Stopped,
+        };
+        let here = self.sandboxes.iter().filter(|(_, sandbox)| sandbox.endpoint == *endpoint);
+        here.map(|(id, sandbox)| FoundSandbox {
+            sandbox: id.clone(),
+            env: sandbox.env.clone(),
+            name: sandbox.name.clone(),
+            generation: sandbox.generation,
+            state: state(sandbox),
+            spec: Some(Box::new(sandbox.spec.clone())),
+            persistence: sandbox.spec.persistence,
+            origin: sandbox.origin,
+            watched: sandbox.watched.clone(),
+        })
+        .collect()
     }
 
     /// The host is killed and started again: only the journal and the sandboxes survive.
@@ -475,15 +603,15 @@ impl World {
         self.surprised.retain(lives_on);
         self.forced.clear();
         self.frozen.extend([endpoint(true), endpoint(false)]);
-        let event = Event::Restored {
-            environments: self.journal.values().cloned().collect(),
-            conversations: self.journal_conversations.values().cloned().collect(),
-            calls: self.journal_calls.values().cloned().collect(),
-            saved_at: self.now,
-        };
+        for (_, _, told) in self.execs.values_mut() {
+            *told = false;
+        }
+        let [consent, restored, _] = self.beginning();
         // A replay starts with an empty state at each start of the host.
         self.record.clear();
-        self.event(event)?;
+        self.started_anew = true;
+        self.event(restored)?;
+        self.event(consent)?;
         self.relist(false)?;
         self.relist(true)?;
         for env in self.state.environments.values() {
@@ -519,7 +647,7 @@ impl World {
         let env = self.env(n);
         let generation = self.state.environments.get(&env).map_or(Generation(0), |env| env.generation);
         // At the end of the host any event may find that its patience is over.
-        if generation == Generation(0) || self.shutting_down {
+        if generation <= Generation(1) || self.shutting_down {
             return Ok(());
         }
         let generation = Generation(generation.0.saturating_sub(1 + u64::from(what / 8 % 2)));
@@ -550,22 +678,6 @@ impl World {
         }
         Ok(())
     }
-}
-
-fn foreign() -> Vec<FoundSandbox> {
-    ["hermes", "foreign"]
-        .map(|id| FoundSandbox {
-            sandbox: SandboxId::new(id),
-            env: EnvId::new(id),
-            name: id.into(),
-            generation: Generation(0),
-            state: SandboxState::Running,
-            spec: None,
-            persistence: Persistence::Unknown,
-            origin: Origin::Managed,
-            watched: None,
-        })
-        .to_vec()
 }
 
 fn endpoint_is(journal: &BTreeMap<EnvId, Environment>, sandbox: &SandboxId, endpoint: &EndpointId) -> bool {

@@ -81,6 +81,12 @@ fn an_endpoint_that_is_down_freezes_every_decision_until_its_list() {
     desk.apply(Event::EndpointUp(endpoint.clone()));
     assert_eq!(desk.verdict("a").kind, VerdictKind::Frozen, "its list has not been seen");
     assert!(looks(&desk.snapshot(&endpoint, vec![found("a", SandboxState::Running, docker())])));
+    // Its deadline passed meanwhile: whoever could not use it has a minute, with a warning, and it is looked at again.
+    assert!(announces(&desk.evidence("a", Ok(Evidence::default())), NoticeKind::EnvWarned));
+    let effects = desk.pass(Span::seconds(59));
+    assert_eq!((deed(&effects), looks(&effects)), (None, false));
+    assert!(looks(&desk.pass(Span::seconds(1))));
+    assert_eq!(deed(&desk.evidence("a", Ok(Evidence::default()))), Some(Deed::Stop));
 }
 
 #[test]

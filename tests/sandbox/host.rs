@@ -2,7 +2,7 @@
 
 use hermes_tui::backend::local::{LocalBackend, LocalConfig};
 use hermes_tui::backend::{AttachSpec, Backend, ExecSpec, ProvisionSpec};
-use hermes_tui::domain::{CallId, EnvId, EnvSpec, Evidence, Generation, SandboxId, SessionId, Size};
+use hermes_tui::domain::{CallId, EnvId, EnvSpec, Evidence, Generation, Origin, SandboxId, SessionId, Size};
 use hermes_tui::pty::PtyLink;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -183,7 +183,7 @@ impl Host {
     pub async fn end(&self) {
         let backend = self.another();
         for found in backend.list().await.expect("a list") {
-            backend.remove(found.sandbox).await.expect("removed");
+            backend.remove(found.sandbox, Origin::Managed).await.expect("removed");
         }
     }
 }

@@ -87,8 +87,16 @@ fn feed_line() -> impl Strategy<Value = FeedLine> {
             |(number, prompt, status, took_ms, selected)| FeedLine::Turn { number, prompt, status, took_ms, selected }
         ),
         Just(FeedLine::Outside),
-        (text(), any::<Option<i32>>(), any::<u64>(), any::<bool>()).prop_map(
-            |(command, exit_code, took_ms, selected)| FeedLine::Command { command, exit_code, took_ms, selected }
+        (text(), any::<Option<i32>>(), any::<(bool, u32)>(), option::of(text()), any::<u64>(), any::<bool>()).prop_map(
+            |(command, exit_code, (running, count), cwd, took_ms, selected)| FeedLine::Command {
+                command,
+                exit_code,
+                running,
+                count,
+                cwd,
+                took_ms,
+                selected,
+            }
         ),
         (text(), any::<bool>()).prop_map(|(text, error)| FeedLine::Output { text, error }),
         text().prop_map(FeedLine::Remark),

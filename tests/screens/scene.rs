@@ -173,9 +173,12 @@ pub const CARGO: &str = "\x1b[1;32mworkspace\x1b[0m $ cargo test\r\n   \x1b[1;32
 
 pub fn feed() -> Vec<FeedLine> {
     let output = |text: &str, error| FeedLine::Output { text: text.into(), error };
-    let command = |command: &str, exit_code, took_ms, selected| FeedLine::Command {
+    let command = |command: &str, exit_code: Option<i32>, took_ms, selected| FeedLine::Command {
         command: command.into(),
         exit_code,
+        running: exit_code.is_none(),
+        count: 1,
+        cwd: None,
         took_ms,
         selected,
     };
@@ -204,6 +207,81 @@ pub fn feed() -> Vec<FeedLine> {
         output("error[E0425]: cannot find value `usr` in this scope", true),
         command("cargo test -- --nocapture", None, 3_000, false),
     ]
+}
+
+/// What others run in an environment.
+pub fn commands_of_others() -> Vec<FeedLine> {
+    let command =
+        |command: &str, exit_code: Option<i32>, running, count, cwd: Option<&str>, took_ms| FeedLine::Command {
+            command: command.into(),
+            exit_code,
+            running,
+            count,
+            cwd: cwd.map(str::to_owned),
+            took_ms,
+            selected: false,
+        };
+    vec![
+        command("git clone https://example.org/login.git", Some(0), false, 1, Some("/root"), 4_200),
+        command("cargo test login", Some(101), false, 1, Some("/workspace/login"), 8_412),
+        command("cat /tmp/hermes_bg_proc_0f.log", Some(0), false, 312, Some("/root"), 18),
+        command("kill -0 71", Some(0), false, 312, None, 11),
+        command("bash", None, false, 1, None, 61_000),
+        command("cargo build --release", None, true, 1, Some("/workspace/login"), 33_000),
+    ]
+}
+
+/// Environments that are not ours, as the sidebar shows them.
+pub fn others() -> Vec<SidebarRow> {
+    use SidebarRow::Environment as E;
+    let (p, e) = (Some(true), Some(false));
+    vec![
+        group("hermes · default  docker"),
+        E(EnvRow { active: true, shared_by: 3, ..env("default", Phase::Ready, p, word("hermes: leaves running")) }),
+        E(env("prompt-backend-probe", Phase::Ready, p, word("leaked: probe"))),
+        E(env("interop", Phase::Ready, e, countdown(41, true))),
+        E(env("halted", Phase::Ready, p, word("paused"))),
+        E(env("rested", Phase::Stopped, p, word("stopped · swept in 9:58"))),
+        group("hermes · work  docker"),
+        E(env("default", Phase::Ready, p, RowState::Turn { number: 4 })),
+        E(env("made", Phase::Stopped, e, word("leaked: never started"))),
+        group("managed · local"),
+        E(env("notes", Phase::Ready, p, word("keeps running"))),
+        group("foreign · docker"),
+        E(env("postgres-dev", Phase::Ready, None, word("not ours"))),
+    ]
+}
+
+/// Facts of one that a hermes-agent made.
+pub fn details_of_others() -> Vec<SidebarRow> {
+    let detail = |label: &str, value: &str| SidebarRow::Detail { label: label.into(), value: value.into() };
+    vec![
+        detail("kind", "persistent"),
+        detail("task", "default"),
+        detail("hermes", "leaves running"),
+        detail("ends", "never by us"),
+        detail("mount", "/root rw"),
+        detail("mount", "/root/.hermes/skills ro"),
+        detail("survives", "/root, /workspace"),
+    ]
+}
+
+/// The question before a sandbox of a hermes-agent is stopped.
+pub fn stop_of_others() -> Overlay {
+    Overlay::Dialog {
+        title: "Stop default?".into(),
+        lost: texts(&["2 sessions and every process in it", "/tmp"]),
+        kept: texts(&["the container's writable layer", "/root (from ~/.hermes/sandboxes/docker/default/home)"]),
+        text: texts(&[
+            "Hermes-agent made it and uses it by itself; commands that it runs there now are cut off.",
+            "Once it has been stopped for 10 min, the next start of hermes-agent deletes it, with everything installed or \
+             written outside of mounted folders.",
+            "Started again before that, it is as it was; `r` or `env start default` does it.",
+        ]),
+        choices: pairs(&[("Esc", "cancel"), ("S", "stop")]),
+        selected: 0,
+        danger: Some(1),
+    }
 }
 
 pub fn turn_rows() -> Vec<TurnRow> {

@@ -4,7 +4,7 @@ use super::super::command::Action;
 use super::super::form::Form;
 use super::super::input::Line;
 use super::super::layout::PaneId;
-use super::super::model::{Asked, Model, PaneKind, TabId};
+use super::super::model::{Asked, FeedOf, Model, PaneKind, TabId};
 use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Listed, Overlay, Prompted, TurnList};
 use super::super::view_model::Level;
@@ -311,19 +311,41 @@ impl Model {
             known.sort_by_key(|c| c.last_active);
             known.last().map(|c| c.id.clone())
         };
-        match of_tab.or_else(of_env) {
-            Some(id) => self.show_feed(now, client, &id, cmds),
-            None => self.say(now, Level::Info, "no conversation uses this environment", Some(client)),
+        match (of_tab.or_else(of_env), self.env_in_question(client)) {
+            (Some(id), _) => self.show_feed(now, client, &id, cmds),
+            (None, Some(env)) => self.show_env_feed(now, client, &env, cmds),
+            (None, None) => self.no_environment(now, client),
         }
+    }
+
+    /// Focuses the feed of an environment that no conversation uses: what others run in it.
+    fn show_env_feed(&mut self, now: Moment, client: ClientId, env: &EnvId, cmds: &mut Vec<Cmd>) {
+        let kind = PaneKind::Feed(FeedOf::Environment(env.clone()));
+        if let Some((tab, pane)) = self.work.panes_where(|k| *k == kind).first().copied() {
+            return self.look_at(now, client, tab, Some(pane), cmds);
+        }
+        // Beside what is shown of it, else in a tab of its own.
+        let beside = self.here(client).filter(|(_, pane)| self.env_of_pane(*pane).as_ref() == Some(env));
+        let pane = self.work.add_pane(kind);
+        let axis = roomier(self.frame(client).panes);
+        let tab = match beside.and_then(|(tab, beside)| Some((self.work.tab_mut(tab)?, beside))) {
+            Some((tab, beside)) => {
+                tab.tree.split(beside, axis, pane);
+                tab.zoomed = None;
+                tab.id
+            }
+            None => self.work.add_tab(pane, None),
+        };
+        self.look_at(now, client, tab, Some(pane), cmds);
     }
 
     /// Focuses a conversation's feed; its tab is made when it was closed.
     pub(super) fn show_feed(&mut self, now: Moment, client: ClientId, id: &ConversationId, cmds: &mut Vec<Cmd>) {
-        let shown = self.work.panes_where(|k| matches!(k, PaneKind::Feed(f) if f == id));
+        let shown = self.work.panes_where(|k| *k == PaneKind::feed(id));
         if let Some((tab, pane)) = shown.first().copied() {
             return self.look_at(now, client, tab, Some(pane), cmds);
         }
-        let pane = self.work.add_pane(PaneKind::Feed(id.clone()));
+        let pane = self.work.add_pane(PaneKind::feed(id));
         let known = self.work.tabs.iter().find(|t| t.conversation.as_ref() == Some(id)).map(|t| t.id);
         let area = self.frame(client).panes;
         let tab = match known.and_then(|t| self.work.tab_mut(t)) {

@@ -5,7 +5,7 @@ use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Choice, Deed, Dialog, Overlay};
 use super::super::view_model::Level;
 use crate::config::KeyPress;
-use crate::domain::{BackendKind, Environment, Moment, Origin, Persistence, Phase, Request, SessionState};
+use crate::domain::{self, BackendKind, EnvId, Environment, Moment, Origin, Persistence, Phase, Request, SessionState};
 use crossterm::event::KeyCode;
 
 impl Model {
@@ -40,6 +40,9 @@ impl Model {
             _ => None,
         };
         let Some(choice) = picked else { return Some(Overlay::Dialog(dialog)) };
+        if let Deed::AskRemoval(env) = &choice.does {
+            return self.second_question(env).map(Overlay::Dialog);
+        }
         self.do_deed(now, client, choice.does, cmds);
         None
     }
@@ -58,6 +61,11 @@ impl Model {
             }
             Deed::Stop(env) => self.order(now, client, Request::Stop { env, force: true }, cmds),
             Deed::Remove(env, data) => self.order(now, client, Request::Remove { env, force: true, data }, cmds),
+            Deed::EndOther(env, deed) => {
+                self.order(now, client, Request::EndOther { env, deed, force: true }, cmds);
+            }
+            Deed::Forget(env) => self.order(now, client, Request::Forget(env), cmds),
+            Deed::AskRemoval(_) => {}
             Deed::Shutdown(keep) => {
                 self.shutting_down = true;
                 self.ask(now, Asked::Shutdown, Request::Shutdown { keep }, cmds);
@@ -115,11 +123,12 @@ impl Model {
             let text = format!("{} has no running sandbox to stop", env.name);
             return self.say(now, Level::Info, text, Some(client));
         }
-        let (lost, kept) = self.at_stake(env, remove);
-        let mut text: Vec<String> = env.leases.iter().map(|l| format!("held by {}", l.detail)).collect();
-        if env.origin == Origin::Hermes {
-            text.push("It belongs to hermes-agent, which may start it again.".to_owned());
+        if env.origin != Origin::Managed && exists {
+            let dialog = self.question_of_others(env, remove);
+            return self.overlay(client, Overlay::Dialog(dialog));
         }
+        let (lost, kept) = self.at_stake(env, remove);
+        let text: Vec<String> = env.leases.iter().map(|l| format!("held by {}", l.detail)).collect();
         let id = env.id.clone();
         let (verb, name) = (if remove { "Remove" } else { "Stop" }, env.name.clone());
         let mut choices = vec![choice(None, "cancel", Deed::Nothing)];
@@ -134,6 +143,49 @@ impl Model {
         let danger = Some(choices.len() - 1);
         let dialog = Dialog { title: format!("{verb} {name}?"), lost, kept, text, choices, selected: 0, danger };
         self.overlay(client, Overlay::Dialog(dialog));
+    }
+
+    /// Before one that is not ours is ended: what its maker does then.
+    fn question_of_others(&self, env: &Environment, remove: bool) -> Dialog {
+        let deed = if remove { domain::Deed::Remove } else { domain::Deed::Stop };
+        let (lost, kept) = self.at_stake(env, remove);
+        let id = env.id.clone();
+        let mut choices = vec![choice(None, "cancel", Deed::Nothing)];
+        let mut text: Vec<String> = env.leases.iter().map(|l| format!("held by {}", l.detail)).collect();
+        match (env.origin, remove) {
+            (Origin::Foreign, true) => {
+                text.push("Nobody here made it: it can be taken off the list, and stays as it is.".to_owned());
+                choices.push(choice(Some('h'), "only show it no longer", Deed::Forget(id.clone())));
+                choices.push(choice(Some('D'), "remove its container", Deed::AskRemoval(id)));
+            }
+            _ => {
+                text.extend(env.consequences(deed).into_iter().map(sentence));
+                let label = if remove { "remove" } else { "stop" };
+                let key = if remove { 'D' } else { 'S' };
+                choices.push(choice(Some(key), label, Deed::EndOther(id, deed)));
+            }
+        }
+        let verb = if remove { "Remove" } else { "Stop" };
+        let danger = Some(choices.len() - 1);
+        Dialog { title: format!("{verb} {}?", env.name), lost, kept, text, choices, selected: 0, danger }
+    }
+
+    /// The second question before a container of somebody else is removed: in other words, so that no habit answers it.
+    fn second_question(&self, id: &EnvId) -> Option<Dialog> {
+        let env = self.state.environments.get(id)?;
+        let (lost, kept) = self.at_stake(env, true);
+        Some(Dialog {
+            title: format!("Destroy the container of {} for good?", env.name),
+            lost,
+            kept,
+            text: env.consequences(domain::Deed::Remove).into_iter().map(sentence).collect(),
+            choices: vec![
+                choice(None, "leave it", Deed::Nothing),
+                choice(Some('X'), "destroy it", Deed::EndOther(id.clone(), domain::Deed::Remove)),
+            ],
+            selected: 0,
+            danger: Some(1),
+        })
     }
 
     /// What ends with a sandbox, and what survives it.
@@ -160,7 +212,8 @@ impl Model {
         if !remove && env.spec.backend == BackendKind::Docker {
             kept.push("the container's writable layer".to_owned());
         }
-        kept.extend(env.spec.mounts.iter().map(|m| format!("{} (from {})", m.target, m.source)));
+        let mounts = env.spec.mounts.iter().filter(|m| env.origin == Origin::Managed || !m.read_only);
+        kept.extend(mounts.map(|m| format!("{} (from {})", m.target, m.source)));
         (lost, kept)
     }
 
@@ -224,6 +277,13 @@ impl Model {
         };
         self.overlay(client, Overlay::Dialog(dialog));
     }
+}
+
+/// As a sentence of its own.
+fn sentence(text: String) -> String {
+    let mut chars = text.chars();
+    let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
+    format!("{first}{}.", chars.as_str())
 }
 
 fn choice(key: Option<char>, label: &str, does: Deed) -> Choice {

@@ -83,7 +83,13 @@ impl Model {
             _ => {}
         }
         let unneeded = notice.kind == K::EndpointDown && !self.state.down.keys().any(|endpoint| self.needs(endpoint));
-        if let Some(level) = loud(notice.kind).filter(|_| !unneeded) {
+        let swept = notice.env.as_ref().and_then(|id| self.state.environments.get(id)?.swept_from()).is_some();
+        let level = match loud(notice.kind) {
+            // Whoever made it deletes it unless it is started again: all must see it.
+            Some(Level::Info) if swept && notice.kind == K::EnvStopped => Some(Level::Warning),
+            level => level,
+        };
+        if let Some(level) = level.filter(|_| !unneeded) {
             self.say_of(now, level, &notice.text, notice.env.as_ref());
             if let (K::EnvWarned, Some(toast)) = (notice.kind, self.toasts.last_mut()) {
                 toast.warns_of.clone_from(&notice.env);
@@ -98,7 +104,7 @@ impl Model {
         }
         let known = self.work.tabs.iter().any(|t| t.conversation.as_ref() == Some(id));
         if !known {
-            let pane = self.work.add_pane(PaneKind::Feed(id.clone()));
+            let pane = self.work.add_pane(PaneKind::feed(id));
             let tab = self.work.add_tab(pane, Some(id.clone()));
             if let Some(t) = self.work.tab_mut(tab) {
                 t.activity = true;
@@ -188,7 +194,7 @@ impl Model {
     pub(super) fn regroup(&mut self) {
         let mut groups: BTreeMap<GroupKey, Vec<(&str, &EnvId)>> = BTreeMap::new();
         for env in self.state.environments.values() {
-            let key = GroupKey::new(env.origin, env.spec.endpoint.clone());
+            let key = GroupKey::of(env);
             groups.entry(key).or_default().push((&env.name, &env.id));
         }
         self.groups = groups

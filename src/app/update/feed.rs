@@ -3,7 +3,7 @@
 use super::super::client::{FeedMark, RowKey};
 use super::super::command::Action;
 use super::super::layout::PaneId;
-use super::super::model::{Model, PaneKind};
+use super::super::model::{FeedOf, Model, PaneKind};
 use super::super::msg::{ClientId, Cmd};
 use super::super::view::feed::{FeedItem, is_long, items, lines_before};
 use super::super::view_model::Level;
@@ -11,7 +11,7 @@ use super::keys::plain;
 use super::panes::roomier;
 use super::sidebar::toggle;
 use crate::config::KeyPress;
-use crate::domain::{ConversationId, Moment, SessionState};
+use crate::domain::{Moment, SessionState};
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::collections::BTreeSet;
 
@@ -22,7 +22,7 @@ impl Model {
         now: Moment,
         client: ClientId,
         pane: PaneId,
-        id: &ConversationId,
+        id: &FeedOf,
         key: KeyPress,
         cmds: &mut Vec<Cmd>,
     ) {
@@ -67,7 +67,7 @@ impl Model {
     }
 
     /// Scrolls an agent pane; positive is back.
-    pub(super) fn scroll_feed(&mut self, client: ClientId, pane: PaneId, id: &ConversationId, by: i64) {
+    pub(super) fn scroll_feed(&mut self, client: ClientId, pane: PaneId, id: &FeedOf, by: i64) {
         let total = lines_before(&self.feed_items(client, pane, id), None);
         let rows = usize::from(self.pane_rows(client, pane));
         let most = i64::try_from(total.saturating_sub(rows)).unwrap_or(i64::MAX);
@@ -79,7 +79,7 @@ impl Model {
     }
 
     /// Highlights a turn or command and scrolls to it.
-    pub(super) fn show_mark(&mut self, client: ClientId, pane: PaneId, id: &ConversationId, mark: FeedMark) {
+    pub(super) fn show_mark(&mut self, client: ClientId, pane: PaneId, id: &FeedOf, mark: FeedMark) {
         let all = self.feed_items(client, pane, id);
         let total = lines_before(&all, None);
         let above = lines_before(&all, Some(&mark));
@@ -94,14 +94,14 @@ impl Model {
         }
     }
 
-    fn feed_items(&self, client: ClientId, pane: PaneId, id: &ConversationId) -> Vec<FeedItem<'_>> {
+    fn feed_items(&self, client: ClientId, pane: PaneId, id: &FeedOf) -> Vec<FeedItem<'_>> {
         let place = self.clients.get(&client).and_then(|c| c.feed.get(&pane));
         place.map_or_else(|| items(self, id, &BTreeSet::new()), |place| items(self, id, &place.whole))
     }
 
     /// Shows the whole output of the selected command, or its last lines again. Without a selected command, the newest
     /// one with more output than is shown is meant.
-    fn expand(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &ConversationId) {
+    fn expand(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &FeedOf) {
         let selected = self.clients.get(&client).and_then(|c| c.feed.get(&pane)?.selected.clone());
         let call = match selected {
             Some(FeedMark::Call(call)) => Some(call),
@@ -119,7 +119,7 @@ impl Model {
         self.show_mark(client, pane, id, FeedMark::Call(call));
     }
 
-    fn jump(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &ConversationId, to: Jump, forward: bool) {
+    fn jump(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &FeedOf, to: Jump, forward: bool) {
         let all = self.feed_items(client, pane, id);
         let wanted: Vec<bool> = all
             .iter()
@@ -154,7 +154,11 @@ impl Model {
     }
 
     /// Shows the conversation's shell beside its feed: the session it has, else a new one.
-    fn show_shell(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &ConversationId, cmds: &mut Vec<Cmd>) {
+    fn show_shell(&mut self, now: Moment, client: ClientId, pane: PaneId, of: &FeedOf, cmds: &mut Vec<Cmd>) {
+        let id = match of {
+            FeedOf::Conversation(id) => id,
+            FeedOf::Environment(env) => return self.open_env(now, client, env, cmds),
+        };
         self.show_conversation_session(now, id, cmds);
         let session = self.state.conversations.get(id).and_then(|c| c.session.clone());
         let shown = session.iter().flat_map(|s| self.work.shown(s)).next();

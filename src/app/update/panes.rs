@@ -104,7 +104,7 @@ impl Model {
     pub(super) fn add_beside_feed(&mut self, tab: TabId, conversation: &ConversationId, session: SessionId) {
         let Some(t) = self.work.tab(tab) else { return };
         let panes = t.tree.panes();
-        let is_feed = |p: &PaneId| matches!(self.work.panes.get(p), Some(PaneKind::Feed(id)) if id == conversation);
+        let is_feed = |p: &PaneId| self.work.panes.get(p) == Some(&PaneKind::feed(conversation));
         let Some(beside) = panes.iter().copied().find(is_feed).or(panes.first().copied()) else { return };
         let area = self.active.map(|c| self.frame(c).panes).unwrap_or_default();
         let axis = roomier(area);

@@ -3,7 +3,7 @@
 use super::super::client::Scrolled;
 use super::super::feed::Limits;
 use super::super::layout::PaneId;
-use super::super::model::{Model, PaneKind};
+use super::super::model::{FeedOf, Model, PaneKind};
 use super::super::msg::{ClientId, Cmd, Stream};
 use super::super::view_model::Level;
 use crate::domain::{CallId, Event, Moment, Session, SessionId, SessionState, Size, Span};
@@ -121,8 +121,13 @@ impl Model {
         // An eighth of the memory of all histories: lines of output are shorter than lines of a screen.
         let limits = Limits { call: history.call_bytes, all: history.memory_bytes / 8 };
         self.work.feeds.push(call, stream, bytes, limits);
-        let conversation = self.state.calls.get(call).and_then(|c| c.conversation.clone());
-        let feeds = self.work.panes_where(|k| matches!(k, PaneKind::Feed(id) if Some(id) == conversation.as_ref()));
+        let Some(call) = self.state.calls.get(call) else { return };
+        let shows = |kind: &PaneKind| match kind {
+            PaneKind::Feed(FeedOf::Conversation(id)) => Some(id) == call.conversation.as_ref(),
+            PaneKind::Feed(FeedOf::Environment(id)) => *id == call.env && call.conversation.is_none(),
+            PaneKind::Session(_) => false,
+        };
+        let feeds = self.work.panes_where(shows);
         let tabs: Vec<_> = feeds.into_iter().map(|(tab, _)| tab).collect();
         for client in self.clients.values_mut() {
             client.dirty |= client.tab.is_some_and(|t| tabs.contains(&t));

@@ -1,6 +1,6 @@
 //! Times that the model asks for: toasts, held-back drawing, countdowns, throbbers. Nothing else wakes it.
 
-use super::super::model::{Model, PaneKind};
+use super::super::model::{FeedOf, Model, PaneKind};
 use super::super::msg::Cmd;
 use crate::domain::{Moment, Phase, SessionId, SessionState, Span};
 
@@ -32,8 +32,9 @@ impl Model {
     fn countdown_tick(&self, now: Moment) -> Option<Moment> {
         let envs = self.state.environments.values();
         let deadline = envs.clone().filter_map(|e| e.deadline).min();
+        let swept = envs.clone().filter_map(|e| e.swept_from()).filter(|at| *at > now).min();
         let retry = envs.filter_map(|e| e.failure.as_ref()?.retry_at).min();
-        let next = [deadline, retry].into_iter().flatten().filter(|d| *d > now).min()?;
+        let next = [deadline, retry, swept].into_iter().flatten().filter(|d| *d > now).min()?;
         let step = if next.since(now).0 > 60 * MINUTE { MINUTE } else { SECOND };
         Some(Moment((now.0 / step + 1) * step))
     }
@@ -55,7 +56,10 @@ impl Model {
         let runs = self.clients.keys().any(|client| {
             let Some(tab) = self.tab_of(*client) else { return false };
             self.pane_areas(*client, tab).iter().any(|(p, _)| match self.work.panes.get(p) {
-                Some(PaneKind::Feed(id)) => {
+                Some(PaneKind::Feed(FeedOf::Environment(id))) => {
+                    self.state.calls.values().any(|call| call.env == *id && call.ended.is_none())
+                }
+                Some(PaneKind::Feed(FeedOf::Conversation(id))) => {
                     self.state.conversations.get(id).is_some_and(|c| c.turns.iter().any(|t| t.ended.is_none()))
                 }
                 _ => false,

@@ -1,7 +1,7 @@
 //! Keys in the turn list.
 
 use super::super::client::FeedMark;
-use super::super::model::{Model, PaneKind};
+use super::super::model::{FeedOf, Model, PaneKind};
 use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Overlay, TurnKey, TurnList};
 use super::super::view::turns::turn_rows;
@@ -94,9 +94,9 @@ impl Model {
             TurnKey::Outside(_, first) => Some(FeedMark::Call(first.clone())),
         };
         if let Some(mark) = mark {
-            let shown = self.work.panes_where(|k| matches!(k, PaneKind::Feed(f) if f == id)).first().copied();
+            let shown = self.work.panes_where(|k| *k == PaneKind::feed(id)).first().copied();
             if let Some((_, pane)) = shown {
-                self.show_mark(client, pane, id, mark);
+                self.show_mark(client, pane, &FeedOf::Conversation(id.clone()), mark);
             }
         }
     }

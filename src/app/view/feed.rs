@@ -1,13 +1,13 @@
-//! The agent pane: a conversation's commands, cut into turns.
+//! The agent pane: commands of a conversation, cut into turns, or of an environment.
 
 use super::super::client::{FeedMark, FeedPlace};
 use super::super::feed::CallOutput;
 use super::super::layout::PaneId;
-use super::super::model::Model;
+use super::super::model::{FeedOf, Model};
 use super::super::msg::ClientId;
 use super::super::view_model::FeedLine;
 use super::words;
-use crate::domain::{Call, CallId, ConversationId, Moment, Turn, TurnId};
+use crate::domain::{Call, CallId, ConversationId, EnvId, Moment, Turn, TurnId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of output shown below a command: its last ones.
@@ -55,8 +55,26 @@ pub fn is_long(output: Option<&CallOutput>) -> bool {
     output.is_some_and(|output| output.lines() > SHOWN)
 }
 
-/// Everything in a conversation's feed, oldest first, with the whole output of some commands.
-pub fn items<'a>(model: &'a Model, id: &ConversationId, whole: &BTreeSet<CallId>) -> Vec<FeedItem<'a>> {
+/// Everything in a feed, oldest first, with the whole output of some commands.
+pub fn items<'a>(model: &'a Model, of: &FeedOf, whole: &BTreeSet<CallId>) -> Vec<FeedItem<'a>> {
+    match of {
+        FeedOf::Conversation(id) => of_conversation(model, id, whole),
+        FeedOf::Environment(id) => of_environment(model, id, whole),
+    }
+}
+
+/// Commands of an environment that belong to no conversation. Those that run stand at the end, where it is read.
+fn of_environment<'a>(model: &'a Model, id: &EnvId, whole: &BTreeSet<CallId>) -> Vec<FeedItem<'a>> {
+    let mut calls: Vec<&Call> =
+        model.state.calls.values().filter(|call| call.env == *id && call.conversation.is_none()).collect();
+    calls.sort_by_key(|call| (call.ended.is_none(), call.began));
+    calls
+        .into_iter()
+        .map(|call| FeedItem::Call(call, model.work.feeds.of(&call.id), whole.contains(&call.id)))
+        .collect()
+}
+
+fn of_conversation<'a>(model: &'a Model, id: &ConversationId, whole: &BTreeSet<CallId>) -> Vec<FeedItem<'a>> {
     let Some(conversation) = model.state.conversations.get(id) else { return Vec::new() };
     let mut by_turn: BTreeMap<Option<&TurnId>, Vec<&Call>> = BTreeMap::new();
     for call in model.state.calls.values().filter(|c| c.conversation.as_ref() == Some(id)) {
@@ -95,19 +113,17 @@ pub fn lines_before(items: &[FeedItem<'_>], mark: Option<&FeedMark>) -> usize {
 }
 
 /// The lines in sight.
-pub fn lines(
-    model: &Model,
-    now: Moment,
-    client: ClientId,
-    pane: PaneId,
-    id: &ConversationId,
-    rows: u16,
-) -> Vec<FeedLine> {
+pub fn lines(model: &Model, now: Moment, client: ClientId, pane: PaneId, of: &FeedOf, rows: u16) -> Vec<FeedLine> {
     let place = model.clients.get(&client).and_then(|c| c.feed.get(&pane)).cloned().unwrap_or_default();
-    let all = items(model, id, &place.whole);
+    let all = items(model, of, &place.whole);
     if all.is_empty() {
-        return vec![FeedLine::Remark("no turn yet: commands of the agent appear here".to_owned())];
+        let text = match of {
+            FeedOf::Conversation(_) => "no turn yet: commands of the agent appear here",
+            FeedOf::Environment(_) => "no command yet: what others run here appears here",
+        };
+        return vec![FeedLine::Remark(text.to_owned())];
     }
+    let with_directory = matches!(of, FeedOf::Environment(_));
     let rows = usize::from(rows);
     let total = lines_before(&all, None);
     let from = total.saturating_sub(rows).saturating_sub(place.back);
@@ -118,7 +134,7 @@ pub fn lines(
         let n = item.lines();
         if at + n > from && at < upto {
             for line in from.max(at)..upto.min(at + n) {
-                out.push(feed_line(now, item, line - at, &place));
+                out.push(feed_line(now, item, line - at, &place, with_directory));
             }
         }
         at += n;
@@ -126,7 +142,7 @@ pub fn lines(
     out
 }
 
-fn feed_line(now: Moment, item: &FeedItem<'_>, line: usize, place: &FeedPlace) -> FeedLine {
+fn feed_line(now: Moment, item: &FeedItem<'_>, line: usize, place: &FeedPlace, with_directory: bool) -> FeedLine {
     let selected = place.selected.is_some() && place.selected == item.mark();
     match item {
         FeedItem::Outside => FeedLine::Outside,
@@ -140,6 +156,9 @@ fn feed_line(now: Moment, item: &FeedItem<'_>, line: usize, place: &FeedPlace) -
         FeedItem::Call(call, ..) if line == 0 => FeedLine::Command {
             command: words::excerpt(&call.command, 400),
             exit_code: call.exit_code,
+            running: call.ended.is_none(),
+            count: call.count,
+            cwd: call.cwd.clone().filter(|_| with_directory),
             took_ms: call.ended.unwrap_or(now).since(call.began).0,
             selected,
         },

@@ -2,7 +2,7 @@
 
 use super::super::command::COMMANDS;
 use super::super::layout::PaneId;
-use super::super::model::{Model, PaneKind, TabId};
+use super::super::model::{FeedOf, Model, PaneKind, TabId};
 use super::super::msg::ClientId;
 use super::super::update::available;
 use super::sidebar::fuzzy;
@@ -39,7 +39,11 @@ pub fn places(model: &Model, typed: &str) -> Vec<(Place, String, String)> {
             for pane in panes {
                 let text = match model.work.panes.get(&pane) {
                     Some(PaneKind::Session(id)) => model.session_name(id),
-                    Some(PaneKind::Feed(id)) => format!("agent of {id}"),
+                    Some(PaneKind::Feed(FeedOf::Conversation(id))) => format!("agent of {id}"),
+                    Some(PaneKind::Feed(FeedOf::Environment(id))) => {
+                        let name = model.state.environments.get(id).map_or(id.as_str(), |env| env.name.as_str());
+                        format!("commands in {name}")
+                    }
                     None => continue,
                 };
                 all.push((Place::Pane(tab.id, pane), format!("{}: {title} › {text}", index + 1), "pane".to_owned()));

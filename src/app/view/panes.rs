@@ -1,14 +1,17 @@
 //! Panes of the shown tab: titles, marks, banners, contents.
 
 use super::super::layout::{PaneId, inner};
-use super::super::model::{Model, PaneKind, TabState};
+use super::super::model::{FeedOf, Model, PaneKind, TabState};
 use super::super::msg::ClientId;
 use super::super::view_model::{Area, Banner, Level, Pane, PaneContent};
 use super::{feed, right_of, words};
-use crate::domain::{ConversationId, Environment, Moment, Phase, Session, SessionState};
+use crate::domain::{Deed, Environment, Moment, Origin, Phase, Session, SessionState, Span};
 
 /// Panes narrower than this are not drawn beside a sidebar that lies over them.
 const LEAST: u16 = 6;
+
+/// A session that ends this long before its sandbox ended with it.
+const WITH_ITS_SANDBOX: Span = Span::seconds(1);
 
 /// The visible panes of a client's tab.
 pub fn panes<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabState, shown: Area) -> Vec<Pane<'a>> {
@@ -98,7 +101,7 @@ fn session_pane<'a>(
         title: session_title(model, session, env),
         marks: session_marks(model, client, pane, session, offset),
         banner: match &session.state {
-            SessionState::Ended { exit_code, at, why } => Some(over(model, session, env, *exit_code, *at, why)),
+            SessionState::Ended { exit_code, at, why } => Some(over(model, now, session, env, (*exit_code, *at, why))),
             _ => env.and_then(|e| env_banner(now, e)),
         },
         content,
@@ -143,7 +146,14 @@ fn session_marks(model: &Model, client: ClientId, pane: PaneId, session: &Sessio
     marks
 }
 
-fn feed_title(model: &Model, id: &ConversationId) -> String {
+fn feed_title(model: &Model, of: &FeedOf) -> String {
+    let id = match of {
+        FeedOf::Conversation(id) => id,
+        FeedOf::Environment(id) => {
+            let name = model.state.environments.get(id).map_or(id.as_str(), |env| env.name.as_str());
+            return format!("commands · {name}");
+        }
+    };
     let c = model.state.conversations.get(id);
     let name = c.and_then(|c| c.title.clone()).unwrap_or_else(|| id.to_string());
     match c.and_then(|c| c.turns.last()) {
@@ -174,11 +184,10 @@ fn waiting(model: &Model, env: Option<&Environment>) -> String {
 /// What a session that is over says, and offers.
 fn over(
     model: &Model,
+    now: Moment,
     session: &Session,
     env: Option<&Environment>,
-    exit_code: Option<i32>,
-    at: Moment,
-    why: &str,
+    (exit_code, at, why): (Option<i32>, Moment, &str),
 ) -> Banner {
     let gone = env.is_none_or(|e| e.phase != Phase::Ready || e.generation != session.generation);
     let opened = model.work.screens.contains_key(&session.id);
@@ -187,8 +196,18 @@ fn over(
     }
     if gone {
         let lost = env.is_none_or(|e| e.phase == Phase::Lost);
+        // An engine tells the end of a program before that of the container that it ended with.
+        let ending = env.and_then(|e| e.last_ending.as_ref());
+        let ending = ending.filter(|ending| ending.at >= at && ending.at.since(at) <= WITH_ITS_SANDBOX);
+        let why = ending.map_or(why, |ending| &ending.why);
         let level = if lost { Level::Error } else { Level::Warning };
-        let offer = if env.is_some() { "r starts it again · x closes" } else { "x closes" };
+        // What others made is started again, but never made anew by us.
+        let again = env.is_some_and(|e| e.origin == Origin::Managed || e.sandbox.is_some());
+        let offer = match env.and_then(Environment::swept_from).filter(|swept| *swept > now) {
+            Some(swept) => format!("r starts it again, within {} · x closes", words::left(swept.since(now))),
+            None if again => "r starts it again · x closes".to_owned(),
+            None => "x closes".to_owned(),
+        };
         return Banner {
             text: format!("{} {why} · {offer}", words::clock(at, model.options.utc_offset_seconds)),
             level,
@@ -204,12 +223,12 @@ fn over(
 /// Warning before the idle deadline, in the frame of every pane of the environment; not while something that was found
 /// in it holds it.
 fn env_banner(now: Moment, env: &Environment) -> Option<Banner> {
+    if env.paused {
+        let text = "paused by somebody else: nothing moves or is decided until it goes on".to_owned();
+        return Some(Banner { text, level: Level::Warning });
+    }
     let deadline = env.deadline.filter(|_| env.warned && env.phase == Phase::Ready && env.holders().is_empty())?;
-    let what = match (env.spec.persistence, env.spec.retention) {
-        (crate::domain::Persistence::Ephemeral, _)
-        | (_, crate::domain::Retention::IdleTtl | crate::domain::Retention::RemoveOnSessionEnd) => "removed",
-        _ => "stops",
-    };
+    let what = if env.idle_deed() == Some(Deed::Remove) { "removed" } else { "stops" };
     let left = words::left(deadline.since(now));
     Some(Banner { text: format!("{what} in {left} · any key extends"), level: Level::Warning })
 }

@@ -14,6 +14,9 @@ use nucleo_matcher::{Config, Matcher, Utf32Str};
 /// Columns that the values of details cannot use: indent, label, and a blank at the end.
 const LABEL: usize = 13;
 
+/// A deadline of one that is not ours which is further away than this is no news.
+const FAR: Span = Span::hours(24);
+
 /// A line of the sidebar before its text is made.
 enum Line<'a> {
     Group(usize, bool),
@@ -164,7 +167,10 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
         return word("frozen");
     }
     match env.phase {
+        Phase::Ready if env.paused => return word("paused"),
         Phase::Ready => {}
+        Phase::Stopped if env.swept_from().is_some() => return swept(now, env),
+        Phase::Stopped if env.leak().is_some() => return leaked(env),
         Phase::Failed => {
             let retry = env.failure.as_ref().and_then(|f| f.retry_at).filter(|at| *at > now);
             return match retry {
@@ -190,11 +196,27 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
     match (holders, env.deadline) {
         (1, _) if env.leases.iter().any(|l| l.kind == LeaseKind::Pin) => word("pinned"),
         (n, _) if n > 0 => RowState::Held(n),
-        (_, Some(deadline)) => {
-            RowState::Countdown { left_ms: deadline.since(now).0, total_ms: env.spec.idle.0, warned: env.warned }
+        (_, Some(deadline)) if env.origin == Origin::Managed || deadline.since(now) < FAR => {
+            let total = env.idle_time().unwrap_or(env.spec.idle);
+            RowState::Countdown { left_ms: deadline.since(now).0, total_ms: total.0, warned: env.warned }
         }
-        _ if env.origin != Origin::Managed => word("not ours"),
+        _ if env.leak().is_some() => leaked(env),
+        _ if env.origin == Origin::Hermes => RowState::Word(format!("hermes: {}", env.maker())),
+        _ if env.origin == Origin::Foreign => word("not ours"),
         _ => word("keeps running"),
+    }
+}
+
+/// One that nobody will miss.
+fn leaked(env: &Environment) -> RowState {
+    RowState::Word(format!("leaked: {}", env.leak().map_or("", |leak| leak.kind.word())))
+}
+
+/// A stopped one that its hermes-agent deletes after a while.
+fn swept(now: Moment, env: &Environment) -> RowState {
+    match env.swept_from().filter(|at| *at > now) {
+        Some(at) => RowState::Word(format!("stopped · swept in {}", words::left(at.since(now)))),
+        None => RowState::Word("stopped · to be swept".to_owned()),
     }
 }
 
@@ -227,8 +249,14 @@ fn facts(model: &Model, now: Moment, id: &EnvId) -> Vec<(&'static str, String, b
         }
     }
     add("kind", words::persistence(env.spec.persistence).to_owned());
-    add("scope", words::scope(env.spec.scope).to_owned());
-    if env.spec.persistence == Persistence::Persistent {
+    if env.origin == Origin::Managed {
+        add("scope", words::scope(env.spec.scope).to_owned());
+    } else {
+        of_others(env, &mut add);
+    }
+    if env.origin != Origin::Managed {
+        add("ends", ends(env));
+    } else if env.spec.persistence == Persistence::Persistent {
         add("idle", retention(env));
     } else {
         add("idle", idle(env.spec.idle));
@@ -252,6 +280,9 @@ fn facts(model: &Model, now: Moment, id: &EnvId) -> Vec<(&'static str, String, b
     }
     if env.origin == Origin::Managed {
         add("survives", "home, /workspace".to_owned());
+    } else {
+        let kept: Vec<&str> = env.spec.mounts.iter().filter(|m| !m.read_only).map(|m| m.target.as_str()).collect();
+        add("survives", if kept.is_empty() { "nothing".to_owned() } else { kept.join(", ") });
     }
     if let Some(bytes) = env.spec.memory_bytes {
         add("memory", words::bytes(bytes));
@@ -269,6 +300,37 @@ fn facts(model: &Model, now: Moment, id: &EnvId) -> Vec<(&'static str, String, b
         add("isolated", "NO: a shell of the host".to_owned());
     }
     out
+}
+
+/// What is known of one that is not ours.
+fn of_others(env: &Environment, add: &mut impl FnMut(&'static str, String)) {
+    if env.paused {
+        add("paused", "by somebody else".to_owned());
+    }
+    let Some(watched) = &env.watched else { return };
+    if let Some(profile) = &watched.profile {
+        add("profile", profile.clone());
+    }
+    if let Some(task) = &watched.task {
+        add("task", task.clone());
+    }
+    if let Some(home) = &watched.home {
+        add("home", home.clone());
+    }
+    if env.origin == Origin::Hermes {
+        add("hermes", env.maker().to_owned());
+    }
+    if let Some(leak) = &watched.leak {
+        add("leaked", leak.evidence.clone());
+    }
+}
+
+/// What we do to one that is not ours.
+fn ends(env: &Environment) -> String {
+    match (env.idle_deed(), env.idle_time()) {
+        (Some(deed), Some(idle)) => format!("{} after {}", deed.participle(), self::idle(idle)),
+        _ => "never by us".to_owned(),
+    }
 }
 
 fn retention(env: &Environment) -> String {

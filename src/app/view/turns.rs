@@ -1,7 +1,7 @@
 //! Rows of the turn list: conversations, their turns, their commands.
 
 use super::super::client::FeedMark;
-use super::super::model::Model;
+use super::super::model::{FeedOf, Model};
 use super::super::overlay::{TurnKey, TurnList};
 use super::super::view_model::TurnRow;
 use super::feed::{FeedItem, items};
@@ -45,7 +45,7 @@ fn turns_of(
     out: &mut Vec<(TurnKey, TurnRow)>,
 ) {
     let id = &conversation.id;
-    let parts = items(model, id, &BTreeSet::new());
+    let parts = items(model, &FeedOf::Conversation(id.clone()), &BTreeSet::new());
     let last = conversation.turns.last().map(|t| &t.id);
     let mut open = true;
     for (at, part) in parts.iter().enumerate() {

@@ -4,15 +4,22 @@ use super::super::ProvisionSpec;
 use super::labels;
 use crate::domain::Network;
 use bollard::models::{
-    ContainerCreateBody, HealthConfig, HostConfig, Mount, MountType, RestartPolicy, RestartPolicyNameEnum,
+    ContainerCreateBody, HealthConfig, HostConfig, Mount, MountType, ResourcesUlimits, RestartPolicy,
+    RestartPolicyNameEnum,
 };
+use nix::sys::resource::{Resource, getrlimit};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 
 /// Where the environment's working files are inside.
-pub const WORKSPACE: &str = "/workspace";
+const WORKSPACE: &str = "/workspace";
 /// Most processes and threads in one container.
 const MAX_PROCESSES: i64 = 4096;
+/// Most open files of one process.
+const MAX_FILES: u64 = 65_536;
+/// Most processes of one user. The kernel counts them on the whole machine, so that this is generous (as many as there
+/// are numbers for, by its own default, and as podman lets itself have); what bounds a container is [`MAX_PROCESSES`].
+const MAX_OF_USER: u64 = 32_768;
 /// Kept of all capabilities: what package managers and tools that change owners or users need, within the container.
 const CAPABILITIES: [&str; 6] = ["CHOWN", "DAC_OVERRIDE", "FOWNER", "KILL", "SETGID", "SETUID"];
 /// Of the temporary folder; programs in it may run, as builds expect.
@@ -44,6 +51,17 @@ pub fn is_root(user: &str) -> bool {
 /// The home directory inside, where the environment's own is mounted.
 pub fn home(user: &str) -> &'static str {
     if is_root(user) { "/root" } else { "/home/agent" }
+}
+
+/// Limits of each process. Podman would ask for more than an engine without CAP_SYS_RESOURCE may give, and then starts
+/// nothing; what we may have ourselves, an engine of this machine may give.
+fn ulimits() -> Vec<ResourcesUlimits> {
+    let limit = |name: &str, resource, most: u64| {
+        let may = getrlimit(resource).map_or(most, |(_, hard)| hard.min(most));
+        let value = i64::try_from(may).ok();
+        ResourcesUlimits { name: Some(name.to_owned()), soft: value, hard: value }
+    };
+    vec![limit("nofile", Resource::RLIMIT_NOFILE, MAX_FILES), limit("nproc", Resource::RLIMIT_NPROC, MAX_OF_USER)]
 }
 
 /// The request that makes it.
@@ -98,6 +116,7 @@ pub fn body(
             security_opt: Some(texts(&["no-new-privileges:true"])),
             privileged: Some(false),
             pids_limit: Some(MAX_PROCESSES),
+            ulimits: Some(ulimits()),
             memory,
             // No swap beside it: the limit is the limit.
             memory_swap: memory,
@@ -140,6 +159,8 @@ mod tests {
             (Some(1 << 20), Some(1 << 20), Some(1_500_000_000))
         );
         assert!(host.pids_limit.is_some_and(|limit| limit > 0));
+        let files = host.ulimits.expect("limits").into_iter().find(|one| one.name.as_deref() == Some("nofile"));
+        assert!(files.and_then(|files| files.hard).is_some_and(|most| (1..=MAX_FILES as i64).contains(&most)));
         assert!(body.labels.expect("labels").keys().all(|label| label.starts_with("hermes-tui.")));
     }
 

@@ -1,7 +1,7 @@
 //! Commands without a terminal in a container: output and errors apart.
 
 use super::super::{ExecLink, ExecSpec, Result};
-use super::body::WORKSPACE;
+use super::engine::Engine;
 use super::hijack;
 use super::inside::{self, Leader, Said};
 use super::run::{Program, Shared, variables};
@@ -20,7 +20,7 @@ const OUR_FAILURE: i32 = 125;
 
 /// Runs one.
 pub async fn exec(inner: Shared, sandbox: SandboxId, spec: ExecSpec) -> Result<ExecLink> {
-    let (engine, _) = inner.running(&sandbox).await?;
+    let (engine, seen) = inner.running_any(&sandbox).await?;
     match spec.argv.first() {
         None => return Ok(not_run(127, "no command was given")),
         Some(name) if name.is_empty() => return Ok(not_run(127, "the command's name is empty")),
@@ -29,13 +29,30 @@ pub async fn exec(inner: Shared, sandbox: SandboxId, spec: ExecSpec) -> Result<E
         }
         Some(_) => {}
     }
-    let cwd = spec.cwd.unwrap_or_else(|| WORKSPACE.to_owned());
-    let mut args = vec![inside::command(), "htui".to_owned(), cwd];
+    let (usual, wanted) = (seen.working_dir().to_owned(), spec.cwd.unwrap_or_default());
+    let mut args = vec![inside::command(), "htui".to_owned(), usual, wanted];
     args.extend(spec.argv);
     let call = spec.call.as_str().to_owned();
     let env = variables(&spec.env, ("HTUI_CALL", &call));
-    let flight = Flight::begin(&inner, call);
-    let exec = inner.start_exec(&engine, &sandbox, Program { args, env, tty: false }).await?;
+    loop {
+        let interpreter = inner.interpreter(&sandbox);
+        let program = Program { interpreter, args: args.clone(), env: env.clone(), tty: false };
+        let flight = Flight::begin(&inner, call.clone());
+        match run(inner.clone(), engine.clone(), sandbox.clone(), program, flight).await {
+            Err(error) if inner.has_other(&sandbox, interpreter, &error) => {}
+            other => return other,
+        }
+    }
+}
+
+async fn run(
+    inner: Shared,
+    engine: Arc<Engine>,
+    sandbox: SandboxId,
+    program: Program,
+    flight: Flight,
+) -> Result<ExecLink> {
+    let exec = inner.start_exec(&engine, &sandbox, program).await?;
     let (reader, stdin) = exec.stream.into_split();
     let (to_output, mut stdout) = tokio::io::duplex(BUFFER);
     let (to_errors, stderr) = tokio::io::duplex(BUFFER);
@@ -58,9 +75,9 @@ pub async fn exec(inner: Shared, sandbox: SandboxId, spec: ExecSpec) -> Result<E
         Heard::End => return Err(inner.silent(&engine, &exec.id, &early).await),
     };
     let (ended, mut is_over) = watch::channel(None);
-    let watched = inner.clone();
+    let (watched, place) = (inner.clone(), sandbox.clone());
     tokio::spawn(async move {
-        watched.ended(&engine, &exec.id, &end_of_stream).await;
+        watched.ended(&engine, &place, &exec.id, &end_of_stream).await;
         let code = watched.exit_code(&engine, &exec.id).await.unwrap_or(OUR_FAILURE);
         drop(flight);
         let _ = ended.send(Some(code));

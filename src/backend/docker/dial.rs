@@ -194,7 +194,8 @@ pub struct Ssh {
 }
 
 impl Stream {
-    fn unix(stream: UnixStream) -> Self {
+    /// Over a socket that is open.
+    pub fn unix(stream: UnixStream) -> Self {
         let (reader, writer) = stream.into_split();
         Self { reader: Reader::Unix(reader), writer: Writer::new(Half::Unix(writer)) }
     }

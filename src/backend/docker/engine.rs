@@ -8,17 +8,19 @@ use super::memory::Memory;
 use super::places::{MAIN, Place, Spot};
 use crate::domain::{EndpointId, FailureKind};
 use bollard::errors::Error;
-use bollard::models::SystemInfo;
+use bollard::models::{SystemInfo, SystemInfoCgroupVersionEnum};
 use bollard::{API_DEFAULT_VERSION, Docker};
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// An engine of this machine that has not said who it is by then does not answer.
+/// An engine of this machine that has not said anything by then does not answer.
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The same for one elsewhere.
 const FAR_PATIENCE: Duration = Duration::from_secs(15);
+/// For saying who it is. Podman asks the system's package manager for that, each time.
+const SELF_DESCRIPTION: Duration = Duration::from_secs(15);
 /// What helps where nobody answers.
 const START: &str = "start docker or podman, or name another engine with --endpoint or DOCKER_HOST";
 
@@ -32,6 +34,8 @@ pub struct Engine {
     pub address: Address,
     /// Product and version, for people.
     pub description: String,
+    /// It is Podman: its API is that of docker, but for what `docs/podman.md` lists.
+    pub podman: bool,
     /// Its own id, where it has one that lasts.
     pub id: Option<String>,
     /// What images must be made for, as `linux/amd64`.
@@ -286,26 +290,27 @@ pub async fn connect(place: &Place) -> std::result::Result<Engine, Failed> {
         return Err(failed("no such socket".to_owned(), START.to_owned()));
     }
     let dialer = Dialer::new(address).map_err(|why| failed(why, "check the certificates of this engine".to_owned()))?;
-    let work = async {
-        let docker = dialer.client(API_DEFAULT_VERSION)?.negotiate_version().await?;
-        let version = docker.version().await?;
-        let info = docker.info().await?;
-        Ok::<_, Error>((docker, version, info))
-    };
     let patience = if address.socket().is_some() { PATIENCE } else { FAR_PATIENCE };
-    let (docker, version, info) = match tokio::time::timeout(patience, work).await {
-        Ok(Ok(found)) => found,
-        Ok(Err(error)) => {
+    let not_asked = |asked: NotAsked| match asked {
+        NotAsked::Failed(error) => {
             let text = error.to_string();
             // The number says nothing to people that the words do not.
             let why = text.split(" (os error").next().unwrap_or(&text).to_owned();
-            return Err(failed(why, next_step(address, &error)));
+            failed(why, next_step(address, &error))
         }
-        Err(_) => {
-            let why = format!("no answer within {} s", patience.as_secs());
-            return Err(failed(why, "check that the engine is well, then try again".to_owned()));
+        NotAsked::Late(limit) => {
+            let why = format!("no answer within {} s", limit.as_secs());
+            failed(why, "check that the engine is well, then try again".to_owned())
         }
     };
+    let client = dialer.client(API_DEFAULT_VERSION).map_err(|error| not_asked(NotAsked::Failed(error)))?;
+    within(patience, client.ping()).await.map_err(not_asked)?;
+    let work = async {
+        let docker = client.negotiate_version().await?;
+        let (version, info) = tokio::try_join!(docker.version(), docker.info())?;
+        Ok::<_, Error>((docker, version, info))
+    };
+    let (docker, version, info) = within(SELF_DESCRIPTION, work).await.map_err(not_asked)?;
     let podman = version.components.iter().flatten().any(|one| one.name.to_lowercase().contains("podman"));
     let product = if podman { "podman" } else { "docker" };
     let description =
@@ -322,7 +327,8 @@ pub async fn connect(place: &Place) -> std::result::Result<Engine, Failed> {
             info.os_type.as_deref().unwrap_or("linux"),
             architecture(info.architecture.as_deref().unwrap_or_default())
         ),
-        unenforced: unenforced(&info),
+        unenforced: unenforced(&info, podman),
+        podman,
     })
 }
 
@@ -385,9 +391,25 @@ fn same_as(other: &EndpointId) -> BackendError {
     nobody(format!("this is the same engine as the endpoint `{other}`"), &format!("use --endpoint {other}"))
 }
 
-fn unenforced(info: &SystemInfo) -> Vec<String> {
+/// Why an engine gave no answer.
+enum NotAsked {
+    Failed(Error),
+    Late(Duration),
+}
+
+async fn within<T>(
+    limit: Duration,
+    work: impl Future<Output = std::result::Result<T, Error>>,
+) -> std::result::Result<T, NotAsked> {
+    tokio::time::timeout(limit, work).await.map_err(|_| NotAsked::Late(limit))?.map_err(NotAsked::Failed)
+}
+
+fn unenforced(info: &SystemInfo, podman: bool) -> Vec<String> {
+    // It says that it can where it ignores all of them.
+    let rootless = info.security_options.iter().flatten().any(|option| option.contains("rootless"));
+    let none = podman && rootless && info.cgroup_version == Some(SystemInfoCgroupVersionEnum::_1);
     let missing = |has: Option<bool>, what: &str| {
-        (has == Some(false)).then(|| format!("this engine cannot enforce a limit of {what}"))
+        (none || has == Some(false)).then(|| format!("this engine cannot enforce a limit of {what}"))
     };
     let all = [
         missing(info.pids_limit, "processes"),

@@ -8,6 +8,8 @@ use tokio::sync::broadcast;
 pub enum News {
     /// An exec ended.
     Ended(String),
+    /// One of the execs in this container did; the engine does not say which.
+    EndedIn(String),
     /// Something may have been missed.
     LookAgain,
 }

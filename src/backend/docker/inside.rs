@@ -6,23 +6,40 @@ use std::collections::BTreeSet;
 /// Begins and ends what a script says to us before the program that was asked for takes over.
 pub const MARK: u8 = 0x1e;
 
+// A macro, so that constant scripts can begin with it.
+macro_rules! sign {
+    () => {
+        "# hermes-tui:"
+    };
+}
+/// What every command of ours holds, by which it is told from others in the engine's events.
+pub const SIGN: &str = concat!(" -c ", sign!());
+
+/// What can run the scripts here, best first. The last two are of images that have nothing else, whose search path may
+/// not name them.
+pub const INTERPRETERS: [&str; 6] = ["sh", "bash", "ash", "dash", "/bin/sh", "/busybox/sh"];
+
 /// Shells, best first.
 const SHELLS: &str = "bash zsh ash sh";
 
-/// Says its process and its start (field 22 of proc_pid_stat(5)), so that it can be ended later for sure, enters the
-/// directory `$1` and becomes the program.
+/// Enters a directory (`$2` if something is there, seen from `$1`; else `$1`, or the root where that cannot be
+/// entered), says its process and its start (field 22 of proc_pid_stat(5)), so that it can be ended later for sure, and
+/// becomes the program.
 fn begin(wait: &str, choose: &str) -> String {
     format!(
-        "htui() {{ shift 19; printf '\\036%s %s\\036' $$ \"$1\"; }}\n\
+        "{}\n\
+         htui() {{ shift 19; printf '\\036%s %s\\036' $$ \"$1\"; }}\n\
          no() {{ printf '\\036!%s\\036' \"$2\"; exit $1; }}\n\
-         cd -- \"$1\" 2>/dev/null || no 126 \"cannot enter the directory $1 there\"\n\
-         shift\n{choose}\
+         cd -- \"$1\" 2>/dev/null || cd /\n\
+         [ -z \"$2\" ] || cd -- \"$2\" 2>/dev/null || no 126 \"cannot enter the directory $2 there\"\n\
+         shift 2\n{choose}\
          read -r htui < /proc/$$/stat || no 125 'there is no /proc in the container'\n\
-         htui ${{htui##*) }}\n{wait}unset htui\nexec \"$@\"\n"
+         htui ${{htui##*) }}\n{wait}unset htui\nexec \"$@\"\n",
+        concat!(sign!(), " start a program and say who it is")
     )
 }
 
-/// For a command without a terminal. Arguments: directory, then the argument vector.
+/// For a command without a terminal. Arguments: the usual directory, the wanted one, then the argument vector.
 pub fn command() -> String {
     begin("", "")
 }
@@ -38,7 +55,14 @@ pub fn session(configured: Option<&str>) -> String {
          case ${{1##*/}} in bash) PS1='\\u@\\h:\\w\\$ ';; zsh) PS1='%n@%m:%~%# ';; *) PS1='${{PWD}} $ ';; esac\n\
          export PS1; unset s; fi\n"
     );
-    begin("read -r htui\n", &choose)
+    // A terminal that is not described there is none that anything there can draw on; what brings its own
+    // descriptions knows this one.
+    let term = "t() { for d in \"$HOME/.terminfo\" /etc/terminfo /lib/terminfo /usr/share/terminfo /usr/lib/terminfo; do\n\
+         [ -e \"$d/${1%\"${1#?}\"}/$1\" ] && return 0; done; return 1; }\n\
+         t \"${TERM:-none}\" || for s in xterm-256color xterm vt100 none; do t $s && break; done\n\
+         case $s in '') ;; none) TERM=xterm-256color;; *) TERM=$s;; esac\n\
+         export TERM; unset -f t; unset s d\n";
+    begin(&format!("{term}read -r htui\n"), &choose)
 }
 
 fn quote(word: &str) -> String {
@@ -47,7 +71,10 @@ fn quote(word: &str) -> String {
 
 /// Sends the signal `$1` (0 = none) to every process of the session `$2` whose leader was started at `$3`, and names
 /// those that live. A number that belongs to another process by now is left alone.
-pub const SIGNAL: &str = r#"sig=$1 leader=$2 born=$3 left=
+pub const SIGNAL: &str = concat!(
+    sign!(),
+    r#" signal a session
+sig=$1 leader=$2 born=$3 left=
 if { read -r s < /proc/$leader/stat; } 2>/dev/null; then set -- ${s##*) }; [ "${20}" = "$born" ] || exit 0; fi
 for d in /proc/[0-9]*; do
 { read -r s < $d/stat; } 2>/dev/null || continue
@@ -58,11 +85,15 @@ left="$left ${d#/proc/}"
 [ "$sig" = 0 ] || kill -s $sig ${d#/proc/} 2>/dev/null
 done
 printf '%s' "$left"
-"#;
+"#
+);
 
 /// Says what lives: a line with the time of boot, then for each process its number, parent, group, session, state,
 /// the foreground group of its terminal, start, ours (`s` session, `c` with the call, `-`), name, and command line.
-pub const SCAN: &str = r#"me=$$ nl='
+pub const SCAN: &str = concat!(
+    sign!(),
+    r#" list what lives
+me=$$ nl='
 ' tr=
 command -v tr >/dev/null 2>&1 && tr=1
 while read -r k v r; do [ "$k" = btime ] && printf 'btime %s\n' "$v" && break; done < /proc/stat
@@ -81,7 +112,8 @@ fi
 fi
 printf '%s %s %s %s %s %s %s %s %s\t%s\n' "$p" "$2" "$3" "$4" "$1" "$6" "${20}" "$own" "$c" "$line"
 done
-"#;
+"#
+);
 
 /// The first process of what was started.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -153,8 +185,14 @@ fn row(text: &str) -> Option<Row> {
 pub fn weigh(scan: &str, in_flight: &BTreeSet<String>) -> Evidence {
     let boot = scan.lines().find_map(|line| line.strip_prefix("btime ")).and_then(|text| text.parse::<u64>().ok());
     let all: Vec<Row> = scan.lines().filter_map(row).filter(|row| !matches!(row.state, 'Z' | 'X')).collect();
-    // The init starts it before anything else can be there, and ends with it.
-    let main = all.iter().filter(|row| row.parent == 1).min_by_key(|row| (row.born, row.pid)).map(|row| row.pid);
+    // An init starts it before anything else can be there, and ends with it. Without one it is the first process.
+    let init = all.iter().any(|row| row.pid == 1 && is_init(&row.name));
+    let main = all
+        .iter()
+        .filter(|_| init)
+        .filter(|row| row.parent == 1)
+        .min_by_key(|row| (row.born, row.pid))
+        .map(|row| row.pid);
     let flying: BTreeSet<u32> = all
         .iter()
         .filter(|row| row.own.strip_prefix('c').is_some_and(|call| in_flight.contains(call)))
@@ -189,6 +227,11 @@ pub fn weigh(scan: &str, in_flight: &BTreeSet<String>) -> Evidence {
     evidence
 }
 
+/// Those of the engines and the usual ones of images.
+fn is_init(name: &str) -> bool {
+    matches!(name, "docker-init" | "podman-init" | "catatonit" | "tini" | "tini-static" | "dumb-init")
+}
+
 fn is_shell(name: &str) -> bool {
     matches!(name, "bash" | "zsh" | "ash" | "sh" | "dash" | "fish" | "ksh" | "busybox")
 }
@@ -216,6 +259,13 @@ mod tests {
         let scan = "20 0 20 20 S 21 100 s bash\tbash\n21 20 21 20 R 21 101 - vim\tvim\n";
         let found = weigh(scan, &BTreeSet::new());
         assert_eq!((found.idle_shells, found.processes.len(), found.processes[0].pid), (0, 1, 21));
+    }
+
+    #[test]
+    fn children_of_a_main_command_without_an_init_count() {
+        let scan = "1 0 1 1 S -1 50 - server\tserver\n7 1 1 1 S -1 51 - worker\tworker\n";
+        let found = weigh(scan, &BTreeSet::new());
+        assert_eq!((found.processes.len(), found.processes[0].pid), (1, 7));
     }
 
     #[test]

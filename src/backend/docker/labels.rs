@@ -17,7 +17,8 @@ const GENERATION: &str = "hermes-tui.generation";
 const PERSISTENCE: &str = "hermes-tui.persistence";
 const SCOPE: &str = "hermes-tui.scope";
 const RETENTION: &str = "hermes-tui.retention";
-const SPEC: &str = "hermes-tui.spec";
+/// Label of all that was asked for.
+pub const SPEC: &str = "hermes-tui.spec";
 
 /// Names a profile without telling where it is: the beginning of a hash of its data directory.
 pub fn profile(data_dir: &Path) -> String {

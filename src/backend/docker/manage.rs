@@ -4,9 +4,11 @@ use super::super::{BackendError, Progress, ProvisionSpec, Result, SandboxInfo};
 use super::body::{self, MAINS};
 use super::engine::{Engine, Engines, is_missing};
 use super::hub::Hub;
+use super::others::Others;
+use super::own::OwnExecs;
 use super::record::{Record, Records};
 use super::{DockerConfig, image, labels};
-use crate::domain::{EnvId, FailureKind, FoundSandbox, Generation, SandboxId, SandboxState};
+use crate::domain::{EnvId, FailureKind, FoundSandbox, Generation, Origin, SandboxId, SandboxState};
 use bollard::errors::Error;
 use bollard::models::{ContainerInspectResponse, ContainerStateStatusEnum};
 use bollard::query_parameters::{
@@ -37,15 +39,65 @@ pub struct Inner {
     pub hub: Hub,
     /// Commands of ours that run now.
     pub in_flight: Mutex<BTreeSet<String>>,
+    /// Execs of ours, among those that the engine tells of.
+    pub own_execs: OwnExecs,
+    /// What runs our scripts in containers where it is not the usual shell.
+    pub interpreters: Mutex<BTreeMap<SandboxId, &'static str>>,
+    /// Containers of others.
+    pub others: Others,
     records: Records,
     locks: Mutex<BTreeMap<EnvId, Arc<tokio::sync::Mutex<()>>>>,
+}
+
+/// A container as the engine describes it, whoever made it.
+pub struct Seen {
+    /// Its full id.
+    pub sandbox: SandboxId,
+    /// Whether it runs.
+    pub state: SandboxState,
+    /// Made, and not started yet.
+    pub never_started: bool,
+    /// Everything else.
+    pub raw: ContainerInspectResponse,
+}
+
+impl Seen {
+    pub fn new(id: &str, raw: ContainerInspectResponse) -> Self {
+        let state = raw.state.as_ref();
+        let is = match state.map(|state| (state.running == Some(true), state.paused == Some(true))) {
+            Some((_, true)) => SandboxState::Paused,
+            Some((true, false)) => SandboxState::Running,
+            _ => SandboxState::Stopped,
+        };
+        Self {
+            sandbox: SandboxId::new(raw.id.as_deref().unwrap_or(id)),
+            state: is,
+            never_started: state.is_some_and(|state| state.status == Some(ContainerStateStatusEnum::CREATED)),
+            raw,
+        }
+    }
+
+    /// What it says about itself.
+    pub fn label(&self, name: &str) -> Option<&str> {
+        self.raw.config.as_ref()?.labels.as_ref()?.get(name).map(String::as_str)
+    }
+
+    /// When it was last started, as the engine writes it.
+    pub fn started_at(&self) -> &str {
+        self.raw.state.as_ref().and_then(|state| state.started_at.as_deref()).unwrap_or("")
+    }
+
+    /// Where its programs begin, if nothing else is said.
+    pub fn working_dir(&self) -> &str {
+        let wanted = self.raw.config.as_ref().and_then(|config| config.working_dir.as_deref());
+        wanted.filter(|dir| !dir.is_empty()).unwrap_or("/")
+    }
 }
 
 /// A container as the engine describes it, known to be ours.
 pub struct Ours {
     pub found: FoundSandbox,
-    never_started: bool,
-    raw: ContainerInspectResponse,
+    pub seen: Seen,
 }
 
 impl Inner {
@@ -55,6 +107,9 @@ impl Inner {
             profile: labels::profile(&config.data_dir),
             hub: Hub::default(),
             in_flight: Mutex::default(),
+            own_execs: OwnExecs::default(),
+            interpreters: Mutex::default(),
+            others: Others::default(),
             records: Records::new(&config.data_dir),
             locks: Mutex::default(),
             config,
@@ -70,22 +125,6 @@ impl Inner {
         self.locks.lock().unwrap_or_else(PoisonError::into_inner).entry(env.clone()).or_default().clone()
     }
 
-    /// Everything of this profile.
-    pub async fn list(&self) -> Result<Vec<FoundSandbox>> {
-        let engine = self.engine().await?;
-        let mut found = Vec::new();
-        for id in self.ids(&engine, None).await? {
-            // One that went away meanwhile is none.
-            if let Some(ours) = self.look(&engine, &id).await? {
-                let of_another =
-                    ours.found.spec.as_ref().is_some_and(|spec| self.engines.is_of_another(&spec.endpoint));
-                found.extend((!of_another).then_some(ours.found));
-            }
-        }
-        found.sort_by(|a, b| a.env.cmp(&b.env));
-        Ok(found)
-    }
-
     async fn ids(&self, engine: &Engine, env: Option<&EnvId>) -> Result<Vec<String>> {
         let mut wanted = vec![labels::filter(&self.profile)];
         wanted.extend(env.map(labels::environment_filter));
@@ -96,35 +135,64 @@ impl Inner {
         Ok(listed.into_iter().filter_map(|one| one.id).collect())
     }
 
-    /// Looks at one. `None` if there is no such container.
+    /// Looks at one of this profile. `None` if there is no such container.
     ///
     /// # Errors
     /// It is not of this profile, or the engine cannot be asked.
     pub async fn look(&self, engine: &Engine, id: &str) -> Result<Option<Ours>> {
-        let raw = match engine.docker.inspect_container(id, None::<InspectContainerOptions>).await {
-            Ok(raw) => raw,
-            Err(error) if is_missing(&error) => return Ok(None),
-            Err(error) => return Err(self.engines.failed("looking at the container", &error)),
+        let Some(seen) = self.look_any(engine, id).await? else { return Ok(None) };
+        let found = self.ours(&seen).ok_or_else(|| not_ours(id))?;
+        Ok(Some(Ours { found, seen }))
+    }
+
+    /// What the labels of one of this profile say.
+    pub fn ours(&self, seen: &Seen) -> Option<FoundSandbox> {
+        let labels = seen.raw.config.as_ref().and_then(|config| config.labels.as_ref())?;
+        let mut found = labels::read(&self.profile, seen.sandbox.as_str(), labels, seen.state)?;
+        found.generation = if seen.state == SandboxState::Stopped {
+            self.records.at_rest(&found.env, &found.sandbox, found.generation)
+        } else {
+            self.records.observe(&found.env, &found.sandbox, found.generation, seen.started_at())
         };
-        let state = raw.state.clone().unwrap_or_default();
-        let running = state.running == Some(true);
-        let is = if running { SandboxState::Running } else { SandboxState::Stopped };
-        let own = raw.config.as_ref().and_then(|config| config.labels.clone()).unwrap_or_default();
-        let full = raw.id.as_deref().unwrap_or(id);
-        let Some(mut found) = labels::read(&self.profile, full, &own, is) else {
+        Some(found)
+    }
+
+    /// Looks at one that is listed, whoever made it. `None` if there is no such container.
+    ///
+    /// # Errors
+    /// It is not one to be listed, or the engine cannot be asked.
+    async fn look_listed(&self, engine: &Engine, id: &str) -> Result<Option<Ours>> {
+        let Some(seen) = self.look_any(engine, id).await? else { return Ok(None) };
+        let found = self.recognise(engine, &seen).await?.ok_or_else(|| not_ours(id))?;
+        Ok(Some(Ours { found, seen }))
+    }
+
+    /// Looks at one that is to be ended.
+    ///
+    /// # Errors
+    /// It is not that of whom it was taken for.
+    async fn look_once_more(&self, engine: &Engine, sandbox: &SandboxId, whose: Origin) -> Result<Option<Ours>> {
+        let ours = self.look_listed(engine, sandbox.as_str()).await?;
+        if ours.as_ref().is_some_and(|ours| ours.found.origin != whose) {
             return Err(BackendError::new(
                 FailureKind::Surprise,
-                format!("the container {id} was not made by this profile"),
+                format!("the container {} was made by somebody else than was thought", short(sandbox)),
                 "it was left alone",
             ));
-        };
-        found.generation = if running {
-            let started = state.started_at.as_deref().unwrap_or("");
-            self.records.observe(&found.env, &found.sandbox, found.generation, started)
-        } else {
-            self.records.at_rest(&found.env, &found.sandbox, found.generation)
-        };
-        Ok(Some(Ours { found, never_started: state.status == Some(ContainerStateStatusEnum::CREATED), raw }))
+        }
+        Ok(ours)
+    }
+
+    /// Looks at one, whoever made it. `None` if there is no such container.
+    ///
+    /// # Errors
+    /// The engine cannot be asked.
+    pub async fn look_any(&self, engine: &Engine, id: &str) -> Result<Option<Seen>> {
+        match engine.docker.inspect_container(id, None::<InspectContainerOptions>).await {
+            Ok(raw) => Ok(Some(Seen::new(id, raw))),
+            Err(error) if is_missing(&error) => Ok(None),
+            Err(error) => Err(self.engines.failed("looking at the container", &error)),
+        }
     }
 
     /// Whether a container is gone, or about to be: one that is removed by force ends first.
@@ -137,17 +205,26 @@ impl Inner {
         }
     }
 
-    /// Looks at one that must run, for a session or a command.
-    pub async fn running(&self, sandbox: &SandboxId) -> Result<(Arc<Engine>, FoundSandbox)> {
+    /// Looks at one that must run, for a session, a command or a look inside: one of this profile, or one that is
+    /// merely watched. What another profile made is its own business.
+    pub async fn running_any(&self, sandbox: &SandboxId) -> Result<(Arc<Engine>, Seen)> {
         let engine = self.engine().await?;
-        match self.look(&engine, sandbox.as_str()).await? {
-            Some(ours) if ours.found.state == SandboxState::Running => Ok((engine, ours.found)),
-            Some(_) => Err(BackendError::new(
+        let Some(seen) = self.look_any(&engine, sandbox.as_str()).await? else { return Err(missing(sandbox)) };
+        if seen.label(labels::PROFILE).is_some_and(|profile| profile != self.profile) {
+            return Err(BackendError::new(
+                FailureKind::Surprise,
+                format!("the container {} was made by another profile", short(sandbox)),
+                "open it from there; it was left alone",
+            ));
+        }
+        match seen.state {
+            SandboxState::Running => Ok((engine, seen)),
+            SandboxState::Paused => Err(paused(sandbox)),
+            SandboxState::Stopped => Err(BackendError::new(
                 FailureKind::Surprise,
                 format!("the container {} does not run", short(sandbox)),
                 "start its environment first",
             )),
-            None => Err(missing(sandbox)),
         }
     }
 
@@ -158,9 +235,9 @@ impl Inner {
         let engine = self.engine().await?;
         for id in self.ids(&engine, Some(&wanted.env)).await? {
             let Some(ours) = self.look(&engine, &id).await? else { continue };
-            if ours.never_started {
+            if ours.seen.never_started {
                 // Left over from a making that was cut off.
-                self.delete(&engine, &id).await?;
+                self.delete(&engine, &id, Origin::Managed).await?;
                 continue;
             }
             return self.start_found(&engine, ours, &wanted).await;
@@ -227,13 +304,13 @@ impl Inner {
         self.records.write(&wanted.env, &record);
         if let Err(error) = engine.docker.start_container(&id, None::<StartContainerOptions>).await {
             let failed = self.engines.failed("starting the container", &error);
-            self.delete(engine, &id).await?;
+            self.delete(engine, &id, Origin::Managed).await?;
             return if lacks_program(&error) { Ok(Err(failed.message)) } else { Err(failed) };
         }
         match self.settled(engine, &id, main.0[0]).await? {
             Some(ours) if ours.found.state == SandboxState::Running => Ok(Ok(self.info(engine, ours))),
             Some(_) => {
-                self.delete(engine, &id).await?;
+                self.delete(engine, &id, Origin::Managed).await?;
                 Ok(Err(format!("{} ended at once", main.0[0])))
             }
             None => Err(missing(&SandboxId::new(id))),
@@ -262,12 +339,14 @@ impl Inner {
 
     /// The processes of a container as the engine sees them, the init first.
     pub async fn processes(&self, engine: &Engine, id: &str) -> Result<Vec<Process>> {
-        let options = TopOptionsBuilder::default().ps_args("-eo pid,etimes,args").build();
+        // Podman takes the names of columns; for anything else it runs the container's own ps(1), as an exec.
+        let columns = if engine.podman { "pid,etime,args" } else { "-eo pid,etimes,args" };
+        let options = TopOptionsBuilder::default().ps_args(columns).build();
         let top = engine.docker.top_processes(id, Some(options)).await;
         let top = top.map_err(|error| self.engines.failed("looking at the container's processes", &error))?;
         let process = |row: Vec<String>| {
-            let [pid, seconds, command] = row.try_into().ok()?;
-            Some(Process { pid: pid.parse().ok()?, seconds: seconds.parse().ok()?, command })
+            let [pid, age, command] = row.try_into().ok()?;
+            Some(Process { pid: pid.parse().ok()?, seconds: seconds(&age)?, command })
         };
         Ok(top.processes.unwrap_or_default().into_iter().filter_map(process).collect())
     }
@@ -277,7 +356,7 @@ impl Inner {
         let lock = self.lock(&wanted.env);
         let _one_at_a_time = lock.lock().await;
         let engine = self.engine().await?;
-        let ours = self.look(&engine, sandbox.as_str()).await?.ok_or_else(|| missing(sandbox))?;
+        let ours = self.look_listed(&engine, sandbox.as_str()).await?.ok_or_else(|| missing(sandbox))?;
         if ours.found.env != wanted.env {
             return Err(BackendError::new(
                 FailureKind::Surprise,
@@ -285,11 +364,27 @@ impl Inner {
                 "list the environments again",
             ));
         }
-        self.start_found(&engine, ours, &wanted).await
+        if ours.found.origin == Origin::Managed {
+            return self.start_found(&engine, ours, &wanted).await;
+        }
+        match ours.found.state {
+            SandboxState::Running => return Ok(self.info(&engine, ours)),
+            SandboxState::Paused => return Err(paused(sandbox)),
+            SandboxState::Stopped => {}
+        }
+        let started = engine.docker.start_container(sandbox.as_str(), None::<StartContainerOptions>).await;
+        started.map_err(|error| self.engines.failed("starting the container", &error))?;
+        match self.look_listed(&engine, sandbox.as_str()).await?.ok_or_else(|| missing(sandbox))? {
+            ours if ours.found.state == SandboxState::Running => Ok(self.info(&engine, ours)),
+            _ => Err(ended_at_once(sandbox)),
+        }
     }
 
     async fn start_found(&self, engine: &Engine, ours: Ours, wanted: &ProvisionSpec) -> Result<SandboxInfo> {
         let (found, runs) = (&ours.found, ours.found.state == SandboxState::Running);
+        if ours.found.state == SandboxState::Paused {
+            return Err(paused(&found.sandbox));
+        }
         if runs && found.generation == wanted.generation {
             return Ok(self.info(engine, ours));
         }
@@ -307,37 +402,44 @@ impl Inner {
         if ours.found.state == SandboxState::Running {
             return Ok(self.info(engine, ours));
         }
-        Err(BackendError::new(
-            FailureKind::Temporary,
-            format!("the container {} ended right after its start", short(&id)),
-            format!("see `docker logs {}`", short(&id)),
-        ))
+        Err(ended_at_once(&id))
     }
 
-    pub async fn stop(&self, sandbox: &SandboxId) -> Result<()> {
+    pub async fn stop(&self, sandbox: &SandboxId, whose: Origin) -> Result<()> {
         let engine = self.engine().await?;
-        match self.look(&engine, sandbox.as_str()).await? {
-            Some(ours) if ours.found.state == SandboxState::Running => self.halt(&engine, sandbox).await,
-            _ => Ok(()),
+        match self.look_once_more(&engine, sandbox, whose).await? {
+            Some(ours) => self.halt(&engine, &ours.seen).await,
+            None => Ok(()),
         }
     }
 
-    async fn halt(&self, engine: &Engine, sandbox: &SandboxId) -> Result<()> {
+    async fn halt(&self, engine: &Engine, seen: &Seen) -> Result<()> {
+        let id = seen.sandbox.as_str();
+        match seen.state {
+            SandboxState::Stopped => return Ok(()),
+            SandboxState::Running => {}
+            // What is halted cannot end by itself, and podman refuses to stop it.
+            SandboxState::Paused => match engine.docker.unpause_container(id).await {
+                Err(error) if !is_missing(&error) => return Err(self.engines.failed("resuming the container", &error)),
+                _ => {}
+            },
+        }
         let seconds = i32::try_from(self.config.stop_grace.as_secs()).unwrap_or(10);
         let options = StopContainerOptionsBuilder::default().t(seconds).build();
-        match engine.docker.stop_container(sandbox.as_str(), Some(options)).await {
+        match engine.docker.stop_container(id, Some(options)).await {
             Err(error) if !is_missing(&error) => Err(self.engines.failed("stopping the container", &error)),
             _ => Ok(()),
         }
     }
 
-    pub async fn remove(&self, sandbox: &SandboxId) -> Result<()> {
+    pub async fn remove(&self, sandbox: &SandboxId, whose: Origin) -> Result<()> {
         let engine = self.engine().await?;
-        let Some(ours) = self.look(&engine, sandbox.as_str()).await? else { return Ok(()) };
-        if ours.found.state == SandboxState::Running {
-            self.halt(&engine, sandbox).await?;
+        let Some(ours) = self.look_once_more(&engine, sandbox, whose).await? else { return Ok(()) };
+        self.halt(&engine, &ours.seen).await?;
+        self.delete(&engine, sandbox.as_str(), whose).await?;
+        if whose != Origin::Managed {
+            return Ok(());
         }
-        self.delete(&engine, sandbox.as_str()).await?;
         self.records.remove(&ours.found.env);
         if self.ids(&engine, None).await.is_ok_and(|left| left.is_empty()) {
             self.engines.forget();
@@ -345,9 +447,11 @@ impl Inner {
         Ok(())
     }
 
-    /// Never by force: what somebody started again meanwhile stays. Folders of the host are no volumes.
-    async fn delete(&self, engine: &Engine, id: &str) -> Result<()> {
-        let options = RemoveContainerOptionsBuilder::default().v(true).force(false).build();
+    /// Never by force: what somebody started again meanwhile stays. Folders of the host are no volumes. Volumes of
+    /// containers that are not ours stay.
+    async fn delete(&self, engine: &Engine, id: &str, whose: Origin) -> Result<()> {
+        let volumes = whose == Origin::Managed;
+        let options = RemoveContainerOptionsBuilder::default().v(volumes).force(false).build();
         match engine.docker.remove_container(id, Some(options)).await {
             Err(error) if !is_missing(&error) => Err(self.engines.failed("removing the container", &error)),
             _ => Ok(()),
@@ -356,12 +460,12 @@ impl Inner {
 
     pub async fn inspect(&self, sandbox: &SandboxId) -> Result<Option<SandboxInfo>> {
         let engine = self.engine().await?;
-        Ok(self.look(&engine, sandbox.as_str()).await?.map(|ours| self.info(&engine, ours)))
+        Ok(self.look_listed(&engine, sandbox.as_str()).await?.map(|ours| self.info(&engine, ours)))
     }
 
     fn info(&self, engine: &Engine, ours: Ours) -> SandboxInfo {
-        let user = ours.raw.config.and_then(|config| config.user).unwrap_or_default();
-        let host = ours.raw.host_config.unwrap_or_default();
+        let user = ours.seen.raw.config.and_then(|config| config.user).unwrap_or_default();
+        let host = ours.seen.raw.host_config.unwrap_or_default();
         let mut limits = Vec::new();
         let mut limit = |name: &str, value: Option<String>| limits.extend(value.map(|value| (name.to_owned(), value)));
         let set = |value: Option<i64>| value.filter(|value| *value > 0);
@@ -377,9 +481,26 @@ impl Inner {
             home: body::home(&user).to_owned(),
             user: if user.is_empty() { "root".to_owned() } else { user },
             limits,
-            mounts: ours.raw.mounts.into_iter().flatten().filter_map(mount).collect(),
+            mounts: ours.seen.raw.mounts.into_iter().flatten().filter_map(mount).collect(),
         }
     }
+}
+
+/// An age: seconds as ps(1) writes them, or hours, minutes and seconds as podman does (`1h2m3.4s`).
+fn seconds(age: &str) -> Option<u64> {
+    let (mut total, mut rest) = (0, age);
+    while let Some(end) = rest.find(|c: char| !c.is_ascii_digit() && c != '.') {
+        let unit = match &rest[end..] {
+            unit if unit.starts_with("ms") || unit.starts_with('µ') || unit.starts_with("ns") => return Some(total),
+            unit if unit.starts_with('h') => 3600,
+            unit if unit.starts_with('m') => 60,
+            unit if unit.starts_with('s') => 1,
+            _ => return None,
+        };
+        total += rest[..end].split('.').next()?.parse::<u64>().ok()? * unit;
+        rest = &rest[end + 1..];
+    }
+    if rest.is_empty() { Some(total) } else { rest.parse().ok() }
 }
 
 /// The image has no such program, or the kernel cannot run it.
@@ -395,6 +516,22 @@ pub fn short(sandbox: &SandboxId) -> &str {
     sandbox.as_str().get(..12).unwrap_or(sandbox.as_str())
 }
 
+fn not_ours(id: &str) -> BackendError {
+    BackendError::new(
+        FailureKind::Surprise,
+        format!("the container {id} was not made by this profile"),
+        "it was left alone",
+    )
+}
+
+fn ended_at_once(sandbox: &SandboxId) -> BackendError {
+    BackendError::new(
+        FailureKind::Temporary,
+        format!("the container {} ended right after its start", short(sandbox)),
+        format!("see `docker logs {}`", short(sandbox)),
+    )
+}
+
 /// There is no such container.
 pub fn missing(sandbox: &SandboxId) -> BackendError {
     BackendError::new(
@@ -404,10 +541,31 @@ pub fn missing(sandbox: &SandboxId) -> BackendError {
     )
 }
 
+/// Somebody halted every process in it.
+pub fn paused(sandbox: &SandboxId) -> BackendError {
+    BackendError::new(
+        FailureKind::Surprise,
+        format!("the container {} is paused: nothing in it runs until it is resumed", short(sandbox)),
+        format!("resume it with `docker unpause {0}` or `podman unpause {0}`", short(sandbox)),
+    )
+}
+
 fn other_generation(found: &FoundSandbox, wanted: Generation) -> BackendError {
     BackendError::new(
         FailureKind::Surprise,
         format!("the container of {} is of generation {}, not {}", found.name, found.generation.0, wanted.0),
         "list the environments again; it may have been started by somebody else",
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_read_as_ps_and_podman_write_them() {
+        let ages = ["42", "1h2m3.4s", "2m13.1s", "5.288152049s", "12.3ms", "890µs", "", "1d"];
+        let read = [Some(42), Some(3723), Some(133), Some(5), Some(0), Some(0), Some(0), None];
+        assert_eq!(ages.map(seconds), read);
+    }
 }

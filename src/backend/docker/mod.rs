@@ -13,8 +13,11 @@ mod body;
 mod command;
 pub mod contexts;
 mod credentials;
+mod details;
 mod dial;
+mod discover;
 mod engine;
+mod feed;
 mod hijack;
 mod hub;
 mod image;
@@ -23,11 +26,15 @@ mod kin;
 mod labels;
 mod manage;
 mod memory;
+mod others;
+mod own;
+mod pace;
 pub mod places;
 mod record;
 mod run;
 mod session;
 mod tls;
+mod watched;
 mod watching;
 
 pub use address::{Address, Tls, same_place};
@@ -46,15 +53,20 @@ pub async fn examine(place: &Place) -> std::result::Result<(String, Option<Strin
     }
 }
 
+use super::details::{Details, Stats};
 use super::{
-    AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
-    Result, SandboxInfo, Standing,
+    AttachSpec, Backend, BackendError, BackendEvent, Candidate, Capabilities, ExecLink, ExecSpec, Probe, Progress,
+    ProvisionSpec, Result, SandboxInfo, Standing,
 };
-use crate::domain::{BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, SandboxId};
+use crate::domain::{
+    BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
+};
+use crate::hermes::home::Places;
 use crate::pty::PtyLink;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
 use manage::Inner;
+use std::collections::BTreeSet;
 use std::future::Future;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError};
@@ -75,6 +87,8 @@ pub struct DockerConfig {
     pub shell: Option<String>,
     /// After TERM, how long a container may take before KILL.
     pub stop_grace: Duration,
+    /// Where hermes-agents keep their files.
+    pub homes: Places,
 }
 
 impl DockerConfig {
@@ -86,7 +100,8 @@ impl DockerConfig {
             expected: true,
             waits: false,
         };
-        Self { credentials: contexts::config_folder(variable), ..Self::at(data_dir, spot, Kin::default()) }
+        let homes = Places::new(variable);
+        Self { credentials: contexts::config_folder(variable), homes, ..Self::at(data_dir, spot, Kin::default()) }
     }
 
     /// With every default, at this endpoint.
@@ -96,6 +111,7 @@ impl DockerConfig {
             spot,
             kin,
             credentials: None,
+            homes: Places::default(),
             shell: None,
             stop_grace: Duration::from_secs(10),
         }
@@ -179,23 +195,31 @@ impl Backend for DockerBackend {
         self.to_the_end(async move { inner.start(&sandbox, spec).await })
     }
 
-    fn stop(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn stop(&self, sandbox: SandboxId, whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
-        self.to_the_end(async move { inner.stop(&sandbox).await })
+        self.to_the_end(async move { inner.stop(&sandbox, whose).await })
     }
 
-    fn remove(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn remove(&self, sandbox: SandboxId, whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
-        self.to_the_end(async move { inner.remove(&sandbox).await })
+        self.to_the_end(async move { inner.remove(&sandbox, whose).await })
     }
 
     fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>> {
         Box::pin(async move { self.inner.inspect(&sandbox).await })
     }
 
+    fn details(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
+        Box::pin(async move { self.inner.details(&sandbox).await })
+    }
+
+    fn stats(&self, sandbox: SandboxId) -> BoxStream<'static, Stats> {
+        details::stats(self.inner.clone(), sandbox)
+    }
+
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>> {
         Box::pin(async move {
-            let (engine, _) = self.inner.running(&sandbox).await?;
+            let (engine, _) = self.inner.running_any(&sandbox).await?;
             match self.inner.ask(&sandbox, &[inside::SCAN]).await {
                 Ok(Some(scan)) => {
                     let in_flight = self.inner.in_flight.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -225,6 +249,14 @@ impl Backend for DockerBackend {
 
     fn exec(&self, sandbox: SandboxId, spec: ExecSpec) -> BoxFuture<'_, Result<ExecLink>> {
         Box::pin(command::exec(self.inner.clone(), sandbox, spec))
+    }
+
+    fn candidates(&self) -> BoxFuture<'_, Result<Vec<Candidate>>> {
+        Box::pin(self.inner.candidates())
+    }
+
+    fn choose(&self, chosen: BTreeSet<String>) {
+        self.inner.others.choose(chosen);
     }
 
     fn watch(&self) -> BoxStream<'static, BackendEvent> {

@@ -9,7 +9,7 @@ use super::inside::{self, Leader, Said};
 use super::manage::Inner;
 use crate::domain::{FailureKind, SandboxId, SandboxState};
 use bollard::models::ExecConfig;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::sync::Notify;
@@ -32,7 +32,9 @@ const CODE_WITHIN: Duration = Duration::from_secs(2);
 
 /// A program to start.
 pub struct Program {
-    /// The script and its arguments, for `sh`.
+    /// What runs the script: see [`Inner::interpreter`].
+    pub interpreter: &'static str,
+    /// The script and its arguments.
     pub args: Vec<String>,
     /// Variables as `NAME=VALUE`.
     pub env: Vec<String>,
@@ -53,7 +55,7 @@ pub struct Exec {
 impl Inner {
     /// Starts a program.
     pub async fn start_exec(&self, engine: &Engine, sandbox: &SandboxId, program: Program) -> Result<Exec> {
-        let mut cmd = vec!["sh".to_owned(), "-c".to_owned()];
+        let mut cmd = vec![program.interpreter.to_owned(), "-c".to_owned()];
         cmd.extend(program.args);
         let config = ExecConfig {
             attach_stdin: Some(true),
@@ -63,11 +65,17 @@ impl Inner {
             detach_keys: program.tty.then(|| DETACH_KEYS.to_owned()),
             env: Some(program.env),
             cmd: Some(cmd),
+            // The one that is always there; the engine refuses a program whose directory is not.
+            working_dir: Some("/".to_owned()),
             ..ExecConfig::default()
         };
         let made = engine.docker.create_exec(sandbox.as_str(), config).await;
         let id = made.map_err(|error| self.engines.failed("running a program in the container", &error))?.id;
+        self.own_execs.insert(&id);
         let (stream, early) = hijack::start(&engine.dialer, &id, program.tty).await.map_err(|error| {
+            if lacks_shell(&error.to_string()) {
+                return no_shell();
+            }
             BackendError::new(
                 FailureKind::Temporary,
                 format!("running a program in the container failed: {error}"),
@@ -75,6 +83,32 @@ impl Inner {
             )
         })?;
         Ok(Exec { id, stream, early })
+    }
+
+    /// What can run our scripts in a container, as far as is known: the first one until that was not found there.
+    pub fn interpreter(&self, sandbox: &SandboxId) -> &'static str {
+        let known = self.interpreters.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(sandbox).copied().unwrap_or(inside::INTERPRETERS[0])
+    }
+
+    /// Whether it is worth another try after this error: it says that there is no such interpreter, and there are
+    /// others. The one that works is remembered for as long as the host lives.
+    pub fn has_other(&self, sandbox: &SandboxId, tried: &str, error: &BackendError) -> bool {
+        if error.message != no_shell().message {
+            return false;
+        }
+        let next = inside::INTERPRETERS.iter().skip_while(|one| **one != tried).nth(1);
+        let mut known = self.interpreters.lock().unwrap_or_else(PoisonError::into_inner);
+        match next {
+            Some(next) => known.insert(sandbox.clone(), next),
+            None => known.remove(sandbox),
+        };
+        next.is_some()
+    }
+
+    /// Whether an exec of the engine's events is ours: by its id, or by its command where that is known.
+    pub fn is_own_exec(&self, id: &str, command: &str) -> bool {
+        self.own_execs.contains(id, command)
     }
 
     /// Waits until the script on a terminal has said who it is. Leaves in `exec.early` what follows.
@@ -105,12 +139,8 @@ impl Inner {
         let said = String::from_utf8_lossy(output);
         let said = said.trim().trim_end_matches(": unknown");
         let code = self.exit_code(engine, exec).await;
-        if said.contains("executable file not found") || matches!(code, Some(127)) {
-            return BackendError::new(
-                FailureKind::Permanent,
-                "there is no shell in the image: `sh` was not found there",
-                "use an image with a POSIX shell",
-            );
+        if lacks_shell(said) || matches!(code, Some(127)) {
+            return no_shell();
         }
         let why = if said.is_empty() { "it ended at once" } else { said.rsplit("process: ").next().unwrap_or(said) };
         not_started(why)
@@ -131,7 +161,7 @@ impl Inner {
     }
 
     /// Waits until an exec has ended: its stream did, the engine says so, or somebody knows it.
-    pub async fn ended(&self, engine: &Engine, exec: &str, end_of_stream: &Notify) {
+    pub async fn ended(&self, engine: &Engine, sandbox: &SandboxId, exec: &str, end_of_stream: &Notify) {
         let mut news = self.hub.listen();
         loop {
             let look = tokio::time::sleep(LOOK_EVERY);
@@ -140,9 +170,10 @@ impl Inner {
                 heard = news.recv() => match heard {
                     Ok(News::Ended(id)) if id == exec => return,
                     Ok(News::Ended(_)) => continue,
+                    Ok(News::EndedIn(container)) if container != sandbox.as_str() => continue,
                     _ => {}
                 },
-                () = look => if self.hub.is_live() { continue },
+                () = look, if !self.hub.is_live() => {}
             }
             match engine.docker.inspect_exec(exec).await {
                 Ok(found) if found.running == Some(false) => return,
@@ -163,8 +194,25 @@ impl Inner {
     /// Runs a small script and gives what it writes; `None` if the container does not run.
     pub async fn ask(&self, sandbox: &SandboxId, args: &[&str]) -> Result<Option<String>> {
         let engine = self.engine().await?;
+        loop {
+            let interpreter = self.interpreter(sandbox);
+            match self.ask_once(&engine, sandbox, interpreter, args).await {
+                Err(error) if self.has_other(sandbox, interpreter, &error) => {}
+                other => return other,
+            }
+        }
+    }
+
+    async fn ask_once(
+        &self,
+        engine: &Engine,
+        sandbox: &SandboxId,
+        interpreter: &'static str,
+        args: &[&str],
+    ) -> Result<Option<String>> {
         let args = args.iter().map(|one| (*one).to_owned()).collect();
-        let started = self.start_exec(&engine, sandbox, Program { args, env: Vec::new(), tty: false }).await;
+        let program = Program { interpreter, args, env: Vec::new(), tty: false };
+        let started = self.start_exec(engine, sandbox, program).await;
         let mut exec = match started {
             Ok(exec) => exec,
             Err(error) if error.kind == FailureKind::Surprise => return Ok(None),
@@ -179,11 +227,11 @@ impl Inner {
             Ok(Err(error)) => return Err(not_started(&error.to_string())),
             Err(_) => return Err(not_started("it did not end in time")),
         }
-        match self.exit_code(&engine, &exec.id).await {
+        match self.exit_code(engine, &exec.id).await {
             Some(0) => Ok(Some(String::from_utf8_lossy(&output).into_owned())),
-            Some(126 | 127) => Err(self.silent(&engine, &exec.id, &[output, errors].concat()).await),
-            _ => match self.look(&engine, sandbox.as_str()).await? {
-                Some(ours) if ours.found.state == SandboxState::Running => {
+            Some(126 | 127) => Err(self.silent(engine, &exec.id, &[output, errors].concat()).await),
+            _ => match self.look_any(engine, sandbox.as_str()).await? {
+                Some(seen) if seen.state == SandboxState::Running => {
                     Err(not_started("a script in the container was cut off"))
                 }
                 _ => Ok(None),
@@ -212,6 +260,19 @@ impl Inner {
             "they may wait for a device; stop the environment",
         ))
     }
+}
+
+/// What a runtime says of a program that is not there, by its name or by its path.
+fn lacks_shell(said: &str) -> bool {
+    said.contains("executable file not found") || (said.contains("exec") && said.contains("no such file or directory"))
+}
+
+fn no_shell() -> BackendError {
+    BackendError::new(
+        FailureKind::Permanent,
+        "there is no shell in the image: looked for sh, bash, ash, dash and /busybox/sh",
+        "use an image with a POSIX shell",
+    )
 }
 
 fn not_started(why: &str) -> BackendError {

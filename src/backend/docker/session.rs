@@ -1,11 +1,11 @@
 //! Sessions on a terminal in a container.
 
 use super::super::{AttachSpec, BackendError, Result};
-use super::body::WORKSPACE;
 use super::dial::{Reader, Stream, Writer};
 use super::engine::Engine;
 use super::inside::{self, Leader};
-use super::run::{Program, Shared, variables};
+use super::pace::pace;
+use super::run::{Exec, Program, Shared, variables};
 use crate::domain::{FailureKind, SandboxId, Size};
 use crate::pty::{PtyControl, PtyLink};
 use bollard::query_parameters::ResizeExecOptionsBuilder;
@@ -30,17 +30,22 @@ const ECHO: &[u8] = b"\r\n";
 
 /// Opens one.
 pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Result<PtyLink> {
-    let (engine, _) = inner.running(&sandbox).await?;
+    let (engine, seen) = inner.running_any(&sandbox).await?;
     if spec.program.iter().any(|word| word.contains('\0')) {
         return Err(BackendError::new(FailureKind::Permanent, "an argument holds a zero byte", "leave it out"));
     }
     let script = inside::session(inner.config.shell.as_deref());
-    let cwd = spec.cwd.unwrap_or_else(|| WORKSPACE.to_owned());
-    let mut args = vec![script, "htui".to_owned(), cwd];
+    let mut args = vec![script, "htui".to_owned(), seen.working_dir().to_owned(), spec.cwd.unwrap_or_default()];
     args.extend(spec.program);
     let env = variables(&spec.env, ("HTUI_SESSION", spec.session.as_str()));
-    let mut exec = inner.start_exec(&engine, &sandbox, Program { args, env, tty: true }).await?;
-    let leader = inner.hear_session(&engine, &mut exec).await?;
+    let (mut exec, leader) = loop {
+        let interpreter = inner.interpreter(&sandbox);
+        let program = Program { interpreter, args: args.clone(), env: env.clone(), tty: true };
+        match begin(&inner, &engine, &sandbox, program).await {
+            Err(error) if inner.has_other(&sandbox, interpreter, &error) => {}
+            other => break other?,
+        }
+    };
     // The program is not there yet: it finds the size from its first moment on, also where the engine does not know
     // sizes at the making of an exec (before API 1.42).
     let sized = set_size(&engine, &exec.id, spec.size).await;
@@ -60,17 +65,26 @@ pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Resu
     let (ours, theirs) = tokio::io::duplex(BUFFER);
     let (ended, is_over) = watch::channel(None);
     let end_of_stream = Arc::new(Notify::new());
-    tokio::spawn(pump(reader, exec.early, ours, end_of_stream.clone(), is_over.clone()));
+    let (output, answers) = watch::channel(0);
+    let input: Box<dyn AsyncWrite + Send + Unpin> = if engine.podman {
+        let (typed, passed_on) = tokio::io::duplex(BUFFER);
+        tokio::spawn(pace(passed_on, writer, answers));
+        Box::new(typed)
+    } else {
+        Box::new(Input(Some(writer)))
+    };
+    tokio::spawn(pump(reader, exec.early, ours, (output, end_of_stream.clone()), is_over.clone()));
     let open = Arc::new(Open { inner, engine, sandbox, exec: exec.id, leader, end_of_stream, is_over });
     tokio::spawn(follow(open.clone(), ended));
     let mut over = open.is_over.clone();
     let exit = async move { over.wait_for(Option::is_some).await.ok().and_then(|code| code.flatten()) };
-    Ok(PtyLink {
-        reader: Box::new(theirs),
-        writer: Box::new(Input(Some(writer))),
-        control: Box::new(Control(open)),
-        exit: Box::pin(exit),
-    })
+    Ok(PtyLink { reader: Box::new(theirs), writer: input, control: Box::new(Control(open)), exit: Box::pin(exit) })
+}
+
+async fn begin(inner: &Shared, engine: &Engine, sandbox: &SandboxId, program: Program) -> Result<(Exec, Leader)> {
+    let mut exec = inner.start_exec(engine, sandbox, program).await?;
+    let leader = inner.hear_session(engine, &mut exec).await?;
+    Ok((exec, leader))
 }
 
 /// Sends the line that the script waits for, and takes its echo away.
@@ -118,13 +132,14 @@ async fn pump(
     mut reader: Reader,
     early: Vec<u8>,
     mut to: DuplexStream,
-    end_of_stream: Arc<Notify>,
+    (output, end_of_stream): (watch::Sender<usize>, Arc<Notify>),
     mut is_over: watch::Receiver<Option<Option<i32>>>,
 ) {
     let copy = async {
         if to.write_all(&early).await.is_ok() {
             let mut buffer = vec![0; BUFFER];
             while let Ok(n) = reader.read(&mut buffer).await {
+                output.send_modify(|seen| *seen = seen.wrapping_add(n));
                 if n == 0 || to.write_all(&buffer[..n]).await.is_err() {
                     break;
                 }
@@ -146,7 +161,7 @@ async fn pump(
 /// Waits for the end of a session's program, and ends what it left behind in its session.
 async fn follow(open: Arc<Open>, ended: watch::Sender<Option<Option<i32>>>) {
     let Open { inner, engine, sandbox, exec, leader, end_of_stream, .. } = &*open;
-    inner.ended(engine, exec, end_of_stream).await;
+    inner.ended(engine, sandbox, exec, end_of_stream).await;
     let code = inner.exit_code(engine, exec).await;
     if let Err(error) = inner.end(sandbox, leader, "HUP").await {
         tracing::warn!("what session {exec} left behind may live on: {error}");

@@ -1,11 +1,10 @@
-//! What happens to the containers of this profile, from the engine's events.
+//! Follows the engine's events, for as long as somebody listens and again after each loss of the connection.
 
 use super::super::{BackendEvent, Result};
 use super::arrival::Arrival;
+use super::feed;
 use super::hub::News;
-use super::labels;
 use super::run::Shared;
-use crate::domain::{FailureKind, SandboxId};
 use bollard::models::EventMessage;
 use bollard::query_parameters::EventsOptionsBuilder;
 use futures_util::StreamExt;
@@ -18,7 +17,6 @@ use tokio::sync::mpsc;
 /// one before.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LAST_RETRY: Duration = Duration::from_secs(60);
-const REMOVED: &str = "its container was removed";
 /// Events that wait for whoever watches.
 const BACKLOG: usize = 256;
 
@@ -101,11 +99,8 @@ impl Line {
 async fn connection(inner: &Shared, to: &mpsc::Sender<BackendEvent>, line: &mut Line) -> Result<()> {
     let engine = inner.engine().await?;
     let texts = |all: &[&str]| all.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>();
-    let filters = HashMap::from([
-        ("type".to_owned(), texts(&["container"])),
-        ("label".to_owned(), vec![labels::filter(&inner.profile)]),
-        ("event".to_owned(), texts(&["start", "die", "destroy", "exec_die"])),
-    ]);
+    let filters =
+        HashMap::from([("type".to_owned(), texts(&["container"])), ("event".to_owned(), texts(&feed::WANTED))]);
     let options = EventsOptionsBuilder::default().filters(&filters).build();
     let mut events = Box::pin(engine.docker.events(Some(options)));
     // The subscription is on its way before the first answer comes: what happens after the list is not missed.
@@ -113,7 +108,7 @@ async fn connection(inner: &Shared, to: &mpsc::Sender<BackendEvent>, line: &mut 
     let list = async {
         let pong = engine.docker.ping().await;
         pong.map_err(|error| inner.engines.failed("asking the engine", &error))?;
-        inner.list().await
+        inner.listing(&engine).await
     };
     tokio::pin!(list);
     let found = loop {
@@ -131,20 +126,18 @@ async fn connection(inner: &Shared, to: &mpsc::Sender<BackendEvent>, line: &mut 
     if std::mem::take(&mut line.down) && to.send(BackendEvent::Up).await.is_err() {
         return Ok(());
     }
-    if to.send(BackendEvent::Snapshot(found)).await.is_err() {
-        return Ok(());
-    }
+    let mut listened_to = feed::recount(inner, &engine, to, found).await?;
     for event in early {
-        if !forward(inner, to, event).await? {
-            return Ok(());
-        }
+        listened_to = listened_to && feed::forward(inner, to, event).await?;
     }
-    loop {
-        let event = taken(inner, events.next().await)?;
-        if !forward(inner, to, event).await? {
-            return Ok(());
-        }
+    while listened_to {
+        listened_to = tokio::select! {
+            event = events.next() => feed::forward(inner, to, taken(inner, event)?).await?,
+            () = inner.others.changed() => feed::relist(inner, to).await?,
+            () = feed::due(inner) => feed::relist(inner, to).await?,
+        };
     }
+    Ok(())
 }
 
 fn taken(
@@ -157,40 +150,4 @@ fn taken(
         // The engine ended, or starts again: the next connection asks who it is.
         None => Err(inner.engines.hung_up()),
     }
-}
-
-/// False when nobody listens any more.
-async fn forward(inner: &Shared, to: &mpsc::Sender<BackendEvent>, event: EventMessage) -> Result<bool> {
-    let actor = event.actor.unwrap_or_default();
-    let attributes = actor.attributes.unwrap_or_default();
-    let Some(id) = actor.id else { return Ok(true) };
-    let ended = |removed, why: String| BackendEvent::Ended { sandbox: SandboxId::new(&id), removed, why };
-    let event = match event.action.as_deref() {
-        Some("exec_die") => {
-            if let Some(exec) = attributes.get("execID") {
-                inner.hub.tell(News::Ended(exec.clone()));
-            }
-            return Ok(true);
-        }
-        Some("die") if inner.is_going(&id).await => ended(true, REMOVED.to_owned()),
-        Some("die") => {
-            let why = match attributes.get("exitCode").map(String::as_str) {
-                Some("137") => "its container was killed".to_owned(),
-                Some("143" | "0") | None => "its container was stopped".to_owned(),
-                Some(code) => format!("its container ended with exit code {code}"),
-            };
-            ended(false, why)
-        }
-        Some("destroy") => ended(true, REMOVED.to_owned()),
-        Some("start") => match inner.list().await {
-            Ok(found) => BackendEvent::Snapshot(found),
-            Err(error) if error.kind == FailureKind::Unreachable => return Err(error),
-            Err(error) => {
-                tracing::warn!("{error}");
-                return Ok(true);
-            }
-        },
-        _ => return Ok(true),
-    };
-    Ok(to.send(event).await.is_ok())
 }

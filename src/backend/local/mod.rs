@@ -7,6 +7,7 @@
 // What describes a sandbox to its first process has no reader where there are none.
 #![cfg_attr(not(target_os = "linux"), allow(dead_code))]
 
+mod details;
 mod manage;
 mod on_host;
 mod process;
@@ -31,11 +32,14 @@ mod sockets;
 pub use inside::sandbox_main;
 pub use protocol::SessionRow as KnownSession;
 
+use super::details::Details;
 use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
     Result, SandboxInfo,
 };
-use crate::domain::{BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, SandboxId};
+use crate::domain::{
+    BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
+};
 use crate::pty::PtyLink;
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
@@ -215,12 +219,12 @@ impl Backend for LocalBackend {
         })
     }
 
-    fn stop(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn stop(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
         self.to_the_end(async move { inner.stop(&sandbox).await })
     }
 
-    fn remove(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<()>> {
+    fn remove(&self, sandbox: SandboxId, _whose: Origin) -> BoxFuture<'_, Result<()>> {
         let inner = self.inner.clone();
         self.to_the_end(async move { inner.remove(&sandbox).await })
     }
@@ -231,6 +235,14 @@ impl Backend for LocalBackend {
                 Some(record) => self.inner.info(&record).await.map(Some),
                 None => Ok(None),
             }
+        })
+    }
+
+    fn details(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
+        Box::pin(async move {
+            let Some(record) = self.inner.record_of(&sandbox)? else { return Ok(None) };
+            let info = self.inner.info(&record).await?;
+            Ok(Some(details::told(&record, &info)))
         })
     }
 

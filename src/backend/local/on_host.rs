@@ -23,6 +23,8 @@ use tokio::sync::oneshot;
 /// After HUP or TERM, how long processes may take before KILL, and after that until we give up.
 const GRACE: Duration = Duration::from_millis(700);
 const PATIENCE: Duration = Duration::from_secs(5);
+/// Between two signals to a leader that does not end.
+const TELL_AGAIN: Duration = Duration::from_millis(100);
 /// How often their end is looked for: only their parents are told.
 const LOOK: Duration = Duration::from_millis(10);
 
@@ -277,7 +279,7 @@ fn signal_session(sid: i32, signal: i32) -> Vec<String> {
 
 fn end_session_blocking(sid: i32, signal: i32) -> io::Result<()> {
     let began = Instant::now();
-    let mut send = signal;
+    let (mut send, mut told) = (signal, began);
     loop {
         let left = signal_session(sid, send);
         if left.is_empty() {
@@ -287,6 +289,12 @@ fn end_session_blocking(sid: i32, signal: i32) -> io::Result<()> {
             return Err(io::Error::other(format!("these processes do not end: {}", left.join(", "))));
         }
         send = if began.elapsed() > GRACE { libc::SIGKILL } else { 0 };
+        // A shell that looks for signals right before it waits for a key misses one that comes in between.
+        if send == 0 && told.elapsed() > TELL_AGAIN {
+            told = Instant::now();
+            // SAFETY: a system call with plain numbers.
+            unsafe { libc::kill(sid, signal) };
+        }
         std::thread::sleep(LOOK);
     }
 }

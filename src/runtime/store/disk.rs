@@ -15,7 +15,7 @@ use std::time::Duration;
 const APPLICATION: i64 = 0x6874_7569;
 
 /// One step for each version of the schema; `user_version` counts those done.
-const MIGRATIONS: &[&str] = &[SCHEMA_1];
+const MIGRATIONS: &[&str] = &[SCHEMA_1, SCHEMA_2];
 
 const SCHEMA_1: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -28,6 +28,13 @@ const SCHEMA_1: &str = "
         omitted INTEGER NOT NULL, PRIMARY KEY (call, seq)) STRICT, WITHOUT ROWID;
     CREATE TABLE events (seq INTEGER PRIMARY KEY, at INTEGER NOT NULL, data TEXT NOT NULL) STRICT;
 ";
+
+const SCHEMA_2: &str = "
+    CREATE TABLE choices (id TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+/// The one row of the choices.
+const CHOICES: &str = "choices";
 
 /// Why a file cannot be used.
 enum Unusable {
@@ -168,6 +175,8 @@ impl Disk {
             environments,
             conversations: self.rows("conversations", troubles)?,
             calls: self.rows("calls", troubles)?,
+            // A file that cannot be written may be of a version without them.
+            choices: self.rows("choices", troubles).ok().and_then(|mut rows| rows.pop()).unwrap_or_default(),
             saved_at: Moment(saved_at),
             last_seq: last.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0),
         })
@@ -348,11 +357,17 @@ fn write_row(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result
                     json(&call)
                 ])?;
         }
+        Change::Choices(choices) => {
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO choices (id, data) VALUES (?1, ?2)")?
+                .execute(params![CHOICES, json(choices)])?;
+        }
         Change::Delete(record) => {
             let (table, id) = match record {
                 Record::Environment(id) => ("environments", id.as_str()),
                 Record::Conversation(id) => ("conversations", id.as_str()),
                 Record::Call(id) => ("calls", id.as_str()),
+                Record::Choices => ("choices", CHOICES),
             };
             transaction.execute(&format!("DELETE FROM {table} WHERE id = ?1"), [id])?;
             if let Record::Call(_) = record {

@@ -29,6 +29,8 @@ use std::time::{Duration, Instant};
 
 /// After HUP or TERM, how long a session's processes may take before KILL.
 const CLOSE_GRACE: Duration = Duration::from_millis(700);
+/// Between two hang-ups of a terminal whose shell does not end.
+const HANG_UP_AGAIN: Duration = Duration::from_millis(100);
 /// After KILL, how long until an end that does not come is reported as such.
 const KILL_PATIENCE: Duration = Duration::from_secs(5);
 /// How often `/proc` is looked at while the end of a session is awaited: an end is only told to the parent, which
@@ -121,6 +123,8 @@ struct Init<'a> {
     sessions: BTreeMap<String, Session>,
     calls: BTreeMap<String, Call>,
     closings: Vec<Closing>,
+    /// When terminals whose shells do not end were last hung up again.
+    hung_up: Instant,
     /// When everything ends at the latest, and why.
     stopping: Option<(Instant, String)>,
 }
@@ -145,6 +149,7 @@ fn serve(launch: &Launch, listener: UnixListener) -> i32 {
         sessions: BTreeMap::new(),
         calls: BTreeMap::new(),
         closings: Vec::new(),
+        hung_up: Instant::now(),
         stopping: None,
     };
     loop {
@@ -185,6 +190,7 @@ fn serve(launch: &Launch, listener: UnixListener) -> i32 {
             // Those that have nothing to say take no harm: their terminals do not block.
             init.sessions.values_mut().for_each(Session::drain);
         }
+        init.hang_up_again();
         init.watch_closings();
         init.forget_left_behind();
         init.flush();
@@ -368,6 +374,21 @@ impl Init<'_> {
                 kill_at: Instant::now() + CLOSE_GRACE,
                 killed: false,
             }),
+        }
+    }
+
+    /// A shell that looks for signals right before it waits for a key misses one that comes in between, as it would not
+    /// miss the end of a real terminal: it is told again.
+    fn hang_up_again(&mut self) {
+        let now = Instant::now();
+        if now < self.hung_up + HANG_UP_AGAIN {
+            return;
+        }
+        self.hung_up = now;
+        for session in self.sessions.values().filter(|one| one.exit.is_none()) {
+            if self.stopping.is_some() || self.closings.iter().any(|one| one.sid == session.leader) {
+                let _ = kill(Pid::from_raw(session.leader), Signal::SIGHUP);
+            }
         }
     }
 

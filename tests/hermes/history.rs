@@ -1,0 +1,100 @@
+//! Conversations as the agent's own code writes them.
+
+use super::agent::Agent;
+use hermes_tui::hermes::history::History;
+use hermes_tui::hermes::turns::TurnState;
+
+const WRITE: &str = r#"
+from pathlib import Path
+from hermes_state import SessionDB
+db = SessionDB(Path(os.environ["HERMES_HOME"]) / "state.db")
+def call(id, command):
+    return [{"id": id, "type": "function", "function": {"name": "terminal", "arguments": json.dumps({"command": command})}}]
+one = db.create_session("one", "cli", cwd="/work")
+db.append_message(one, "user", "make it pass")
+db.append_message(one, "assistant", "", tool_calls=call("c1", "cargo test"))
+db.append_message(one, "tool", json.dumps({"output": "", "exit_code": 101, "error": None}), tool_call_id="c1", tool_name="terminal")
+db.append_message(one, "assistant", "it fails")
+db.append_message(one, "user", [{"type": "text", "text": "look at this"}, {"type": "image_url", "image_url": {"url": "x"}}])
+db.append_message(one, "user", "overheard", observed=True)
+db.append_message(one, "assistant", "", tool_calls=call("c2", "make"))
+db.append_message(one, "tool", json.dumps({"output": "Background process started", "session_id": "proc_12", "exit_code": 0}), tool_call_id="c2", tool_name="terminal")
+db.append_message(one, "assistant", "started")
+db.append_message(one, "user", "[IMPORTANT: Background process proc_12 completed normally (exit code 0).\nCommand: make\nOutput:\n]")
+db.append_message(one, "assistant", "done")
+db.append_message(one, "user", "never mind")
+db.append_message(one, "assistant", "ok")
+undone = db.append_message(one, "user", "taken back")
+db.rewind_to_message(one, undone)
+kept = db.get_messages_as_conversation(one)
+db.archive_and_compact(one, [{"role": "user", "content": "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted"}] + kept[-2:])
+db.append_message(one, "user", "go on")
+db.end_session(one, "compression")
+two = db.create_session("two", "cli", parent_session_id="one")
+db.append_message(two, "user", "[CONTEXT COMPACTION — REFERENCE ONLY] Earlier turns were compacted")
+db.append_message(two, "assistant", "gone on")
+db.append_message(two, "user", "still there?")
+db.create_session("empty", "telegram")
+tell("written")
+sys.stdin.readline()
+db.append_message(two, "assistant", "yes")
+db.end_session(two, "cli_close")
+tell("ended")
+sys.stdin.readline()
+"#;
+
+#[test]
+fn turns_are_derived_from_a_state_that_the_real_code_wrote_and_still_writes() {
+    let Some(agent) = Agent::new("") else { return };
+    let mut running = agent.start(WRITE, &[]);
+    assert_eq!(running.told(), "written");
+    let before = std::fs::metadata(agent.home().join("state.db")).expect("a file").modified().expect("a time");
+    let history = History::open(&agent.home()).expect("it opens").expect("it is there");
+    let sessions = history.sessions().expect("sessions");
+    let ids: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
+    assert_eq!(ids, ["empty", "two", "one"]);
+    assert_eq!((sessions[2].cwd.as_deref(), sessions[1].parent.as_deref()), (Some("/work"), Some("one")));
+    assert!(history.turns("empty").expect("turns").is_empty());
+    assert!(history.turns("unknown").expect("turns").is_empty());
+
+    let turns = history.turns("one").expect("turns");
+    let shown: Vec<_> = turns.iter().map(|turn| (turn.prompt.as_str(), turn.by_itself, turn.state)).collect();
+    let job = "[IMPORTANT: Background process proc_12 completed normally (exit code 0).\nCommand: make\nOutput:\n]";
+    let expected = [
+        ("make it pass", false, TurnState::Answered),
+        ("look at this", false, TurnState::Answered),
+        (job, true, TurnState::Answered),
+        ("never mind", false, TurnState::Answered),
+        ("go on", false, TurnState::Answered),
+        ("still there?", false, TurnState::Open),
+    ];
+    assert_eq!(shown, expected);
+    let calls: Vec<_> = turns.iter().flat_map(|turn| &turn.calls).collect();
+    assert_eq!((calls[0].command.as_deref(), calls[0].exit_code), (Some("cargo test"), Some(101)));
+    assert_eq!((calls[1].command.as_deref(), calls[1].job.as_deref()), (Some("make"), Some("proc_12")));
+    assert!(turns.windows(2).all(|pair| pair[0].began <= pair[1].began && pair[0].number + 1 == pair[1].number));
+
+    running.say("go on");
+    assert_eq!(running.told(), "ended");
+    let turns = history.turns("one").expect("turns");
+    assert_eq!(turns.last().map(|turn| turn.state), Some(TurnState::Answered), "what was written since is seen");
+    assert!(history.sessions().expect("sessions")[1].ended.is_some());
+    running.end();
+    let after = std::fs::metadata(agent.home().join("state.db")).expect("a file").modified().expect("a time");
+    assert!(after >= before);
+}
+
+#[test]
+fn a_home_without_conversations_and_one_with_something_else_in_its_place_are_told_apart() {
+    let folder = tempfile::tempdir().expect("a folder");
+    assert!(History::open(folder.path()).expect("nothing wrong").is_none());
+    std::fs::write(folder.path().join("state.db"), "this is no database at all, whatever its name says")
+        .expect("written");
+    let why = match History::open(folder.path()) {
+        Ok(Some(history)) => history.sessions().expect_err("it cannot be read"),
+        Ok(None) => panic!("it is there"),
+        Err(why) => why,
+    };
+    assert!(why.contains("state.db"), "{why}");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing was made beside it");
+}
