@@ -5,9 +5,9 @@ use super::output::{Failure, Printer, Style, plain, print_json};
 use crate::api::ApiError;
 use crate::api::ErrorCode;
 use crate::backend::Backend;
-use crate::backend::docker::{Place, Spot, examine};
+use crate::backend::docker::places::Found;
+use crate::backend::docker::{Spot, examine};
 use crate::backend::local::LocalBackend;
-use crate::domain::EndpointId;
 use crate::runtime::options::{HostError, HostOptions};
 use crate::runtime::{discovery, start};
 use serde_json::{Value, json};
@@ -19,8 +19,10 @@ struct Check {
     kind: &'static str,
     /// Of the endpoint, or what it is.
     name: String,
-    /// Where it was looked for, and who said so.
-    place: Option<(String, String)>,
+    /// Where it was looked for.
+    url: Option<String>,
+    /// Who said so.
+    named_by: Option<String>,
     state: State,
     /// What was found, or why it failed.
     detail: String,
@@ -62,7 +64,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let warnings: Vec<String> = settings.warnings.iter().chain(&engines.warnings).cloned().collect();
     let checks = context.wait(async {
         let (local, docker) = tokio::join!(check_local(LocalBackend::new(local)), check_engines(&engines.spots));
-        let docker = with_default(docker, &engines.default);
+        let docker = with_default(docker, &engines);
         Ok([local].into_iter().chain(docker).chain(check_hermes()).collect::<Vec<_>>())
     })?;
     let works = checks.iter().any(|check| check.kind != "hermes" && check.state == State::Works);
@@ -88,7 +90,7 @@ async fn check_local(backend: LocalBackend) -> Check {
         }
         Err(error) => (State::Fails, error.message, error.hint),
     };
-    Check { kind: "local", name: "local".into(), place: None, state, detail, hint, default: true }
+    Check { kind: "local", name: "local".into(), url: None, named_by: None, state, detail, hint, default: true }
 }
 
 /// Each place once, under the name that it has of its own.
@@ -112,21 +114,24 @@ async fn check_engines(spots: &[Spot]) -> Vec<Check> {
             Err((why, _)) if !spot.expected => (State::Absent, why, String::new()),
             Err((why, hint)) => (State::Fails, why, hint),
         };
-        let place = Some((address(place), place.origin.clone()));
-        all.push(Check { kind: "docker", name: spot.id.to_string(), place, state, detail, hint, default: false });
+        let url = place.address.as_ref().ok().map(ToString::to_string);
+        let (name, named_by) = (spot.id.to_string(), Some(place.origin.clone()));
+        all.push(Check { kind: "docker", name, url, named_by, state, detail, hint, default: false });
     }
     all
 }
 
-fn address(place: &Place) -> String {
-    place.address.as_ref().map_or_else(|_| "?".to_owned(), ToString::to_string)
-}
-
 /// Marks where new containers go: where that is the first usual place that answers, that one.
-fn with_default(mut checks: Vec<Check>, default: &EndpointId) -> Vec<Check> {
-    let named = checks.iter().position(|check| check.name == default.as_str());
-    let first = || checks.iter().position(|check| check.state == State::Works);
+fn with_default(mut checks: Vec<Check>, found: &Found) -> Vec<Check> {
+    let default = found.default.as_str();
+    let of_choice = found.spots.iter().filter(|spot| spot.waits).map(|spot| spot.id.as_str()).collect::<Vec<_>>();
+    let named = checks.iter().position(|check| check.name == default);
+    let first = || {
+        let answers = |check: &Check| check.state == State::Works && of_choice.contains(&check.name.as_str());
+        checks.iter().position(answers)
+    };
     if let Some(check) = named.or_else(first).and_then(|at| checks.get_mut(at)) {
+        check.name = default.to_owned();
         check.default = true;
     }
     checks
@@ -136,7 +141,8 @@ fn check_hermes() -> Vec<Check> {
     let check = |detail| Check {
         kind: "hermes",
         name: "hermes-agent".into(),
-        place: None,
+        url: None,
+        named_by: None,
         state: State::Works,
         detail,
         hint: String::new(),
@@ -146,12 +152,11 @@ fn check_hermes() -> Vec<Check> {
 }
 
 fn shape(check: &Check) -> Value {
-    let (place, origin) = check.place.clone().unzip();
     json!({
         "kind": check.kind,
         "name": check.name,
-        "url": place,
-        "named_by": origin,
+        "url": check.url,
+        "named_by": check.named_by,
         "state": check.state.word().0,
         "detail": check.detail,
         "hint": (!check.hint.is_empty()).then_some(&check.hint),
@@ -163,13 +168,18 @@ fn print(out: &Printer, checks: &[Check], warnings: &[String]) -> Result<(), Fai
     let width = checks.iter().map(|check| check.name.chars().count()).max().unwrap_or(0);
     for check in checks {
         let (word, style) = check.state.word();
-        let place = check.place.as_ref().map(|(url, origin)| format!(" at {url} ({origin})")).unwrap_or_default();
-        let said = match check.state {
-            State::Works => format!("{}{place}", check.detail),
-            State::Absent | State::Fails => format!("{}: {}", place.trim_start_matches(" at "), check.detail),
+        let place = match (&check.url, &check.named_by) {
+            (Some(url), Some(who)) => Some(format!("{url} ({who})")),
+            (None, who) => who.clone(),
+            (url, None) => url.clone(),
+        };
+        let said = match (check.state, place) {
+            (_, None) => check.detail.clone(),
+            (State::Works, Some(place)) => format!("{} at {place}", check.detail),
+            (State::Absent | State::Fails, Some(place)) => format!("{place}: {}", check.detail),
         };
         let here = if check.default && check.kind == "docker" { "; new containers go there" } else { "" };
-        let said = plain(&format!("{}{here}", said.trim_start_matches(": ")));
+        let said = plain(&format!("{said}{here}"));
         out.line(&format!("{:width$}  {}  {said}", plain(&check.name), out.styled(&format!("{word:<6}"), style)))?;
         if !check.hint.is_empty() {
             out.line(&format!("{:width$}          {}", "", out.styled(&plain(&check.hint), Style::Dim)))?;

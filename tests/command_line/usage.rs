@@ -18,7 +18,8 @@ fn help_names_the_verbs_that_exist_and_no_others() {
         .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    let known = ["serve", "status", "shutdown", "env", "conversation", "turn", "exec", "session", "reap", "events"];
+    let known =
+        ["serve", "status", "shutdown", "env", "conversation", "turn", "exec", "session", "reap", "events", "doctor"];
     assert_eq!(verbs, known);
     assert!(!help.out.contains("__"), "{}", help.out);
 }

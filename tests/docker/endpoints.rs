@@ -70,9 +70,9 @@ fn engine_of_id(id: &str) -> impl Fn(&Request) -> Option<Reply> + Send + Sync + 
     move |request| (request.line == "GET /info").then(|| Reply::Json(200, json!({"ID": id})))
 }
 
-fn at(data: &Path, kin: &Kin, id: &str, sockets: &[&Path], usual: bool) -> DockerBackend {
+fn at(data: &Path, kin: &Kin, id: &str, sockets: &[&Path], waits: bool) -> DockerBackend {
     let places = sockets.iter().map(|path| Place::socket(*path)).collect();
-    let spot = Spot { id: EndpointId::new(id), places, expected: !usual && id != "docker", usual };
+    let spot = Spot { id: EndpointId::new(id), places, expected: !waits && id != "docker", waits };
     DockerBackend::new(DockerConfig::at(data, spot, kin.clone()))
 }
 

@@ -296,7 +296,10 @@ impl Ssh {
         if self.silent {
             let why = ready!(self.why.as_mut().poll(cx));
             self.silent = false;
-            return Poll::Ready(Err(io::Error::new(io::ErrorKind::ConnectionRefused, format!("ssh: {why}"))));
+            return Poll::Ready(Err(io::Error::new(
+                io::ErrorKind::ConnectionRefused,
+                format!("ssh: {}", why.trim_start_matches("ssh: ")),
+            )));
         }
         Poll::Ready(Ok(()))
     }

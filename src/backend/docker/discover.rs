@@ -49,7 +49,10 @@ impl Inner {
                 execs.extend(ids.map(|exec| (seen.sandbox.clone(), exec.clone())));
             }
             if origin == Origin::Managed {
-                found.extend(self.ours(&seen));
+                let of_another = |one: &FoundSandbox| {
+                    one.spec.as_ref().is_some_and(|spec| self.engines.is_of_another(&spec.endpoint))
+                };
+                found.extend(self.ours(&seen).filter(|one| !of_another(one)));
             } else {
                 others.push((origin, seen));
             }

@@ -96,7 +96,7 @@ impl Engines {
         if let Some(twin) = self.twin() {
             return Err(same_as(&twin));
         }
-        if self.spot.usual && self.kin.main().is_none() {
+        if self.spot.waits && self.kin.main().is_none() {
             return Err(nobody("no container engine answers".to_owned(), START));
         }
         self.tries.fetch_add(1, Ordering::Relaxed);
@@ -157,7 +157,7 @@ impl Engines {
         if let Some(twin) = self.twin.get() {
             return Some(twin.clone());
         }
-        let main = self.kin.main().filter(|_| self.spot.usual)?;
+        let main = self.kin.main().filter(|_| self.spot.waits)?;
         let same = |place: &Place| place.address.as_ref().is_ok_and(|own| own.canonical() == main);
         self.spot.places.iter().any(same).then(|| EndpointId::new(MAIN))
     }
@@ -179,7 +179,7 @@ impl Engines {
     /// Waits until it may be looked for: one of the usual places is none while `docker` may turn out to be it, and
     /// never where it is another endpoint.
     pub async fn my_turn(&self) {
-        if self.spot.usual {
+        if self.spot.waits {
             self.kin.main_found().await;
         }
         if self.twin().is_some() {
@@ -193,6 +193,12 @@ impl Engines {
             Some(kept) => vec![kept],
             None => self.spot.places.iter().collect(),
         }
+    }
+
+    /// Whether a container that says that it is of this endpoint is listed there and not here: two names may lead to one
+    /// engine.
+    pub fn is_of_another(&self, endpoint: &EndpointId) -> bool {
+        *endpoint != self.spot.id && self.memory.knows(endpoint.as_str())
     }
 
     /// Where it is, once that is certain.
@@ -289,7 +295,12 @@ pub async fn connect(place: &Place) -> std::result::Result<Engine, Failed> {
     let dialer = Dialer::new(address).map_err(|why| failed(why, "check the certificates of this engine".to_owned()))?;
     let patience = if address.socket().is_some() { PATIENCE } else { FAR_PATIENCE };
     let not_asked = |asked: NotAsked| match asked {
-        NotAsked::Failed(error) => failed(error.to_string(), next_step(address, &error)),
+        NotAsked::Failed(error) => {
+            let text = error.to_string();
+            // The number says nothing to people that the words do not.
+            let why = text.split(" (os error").next().unwrap_or(&text).to_owned();
+            failed(why, next_step(address, &error))
+        }
         NotAsked::Late(limit) => {
             let why = format!("no answer within {} s", limit.as_secs());
             failed(why, "check that the engine is well, then try again".to_owned())

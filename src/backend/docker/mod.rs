@@ -98,7 +98,7 @@ impl DockerConfig {
             id: EndpointId::new(places::MAIN),
             places: places::usual_places(variable),
             expected: true,
-            usual: false,
+            waits: false,
         };
         let homes = Places::new(variable);
         Self { credentials: contexts::config_folder(variable), homes, ..Self::at(data_dir, spot, Kin::default()) }

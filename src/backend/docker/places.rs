@@ -51,8 +51,8 @@ pub struct Spot {
     pub places: Vec<Place>,
     /// Somebody named it, or environments live there: it is shown also while it does not answer.
     pub expected: bool,
-    /// It is one of the usual places, and none while `docker` may turn out to be it.
-    pub usual: bool,
+    /// It is no endpoint of its own for as long as `docker` may turn out to be it.
+    pub waits: bool,
 }
 
 /// An endpoint that the configuration names.
@@ -136,12 +136,18 @@ pub fn find(search: &Search<'_>) -> Found {
         None => contexts::chosen(search.variable),
     };
     let mut default = list.main(chosen, &remembered, &usual);
+    let decided = list.spots.iter().any(|spot| spot.id.as_str() == MAIN && spot.places.len() == 1);
     for (id, path) in &usual {
         let place = Place::socket(path.clone());
         // Environments may live there although it is not what `docker` is any more.
         let expected = remembered.contains_key(*id);
         if !list.has(&place) && list.named(id).is_none() {
-            list.spots.push(Spot { id: EndpointId::new(*id), places: vec![place], expected, usual: !expected });
+            list.spots.push(Spot {
+                id: EndpointId::new(*id),
+                places: vec![place],
+                expected,
+                waits: !expected && !decided,
+            });
         }
     }
     for (id, address) in &remembered {
@@ -168,7 +174,7 @@ struct List {
 
 impl List {
     fn add(&mut self, id: &str, places: Vec<Place>, expected: bool) {
-        self.spots.push(Spot { id: EndpointId::new(id), places, expected, usual: false });
+        self.spots.push(Spot { id: EndpointId::new(id), places, expected, waits: false });
     }
 
     /// Whether an endpoint stands for this place and no other.
@@ -279,7 +285,7 @@ mod tests {
         assert_eq!(all[4..], ["unix:///run/user/7/podman/podman.sock", "unix:///run/podman/podman.sock"]);
         assert_eq!(urls(&found, "podman"), ["unix:///run/user/7/podman/podman.sock"]);
         let quiet = found.spots.iter().filter(|spot| spot.id.as_str() != "docker");
-        assert!(quiet.into_iter().all(|spot| spot.usual && !spot.expected), "{found:?}");
+        assert!(quiet.into_iter().all(|spot| spot.waits && !spot.expected), "{found:?}");
     }
 
     #[test]
@@ -305,6 +311,7 @@ mod tests {
         machine.set.push(("DOCKER_HOST", "far:1".into()));
         let found = machine.find(None, None);
         assert!(urls(&found, "docker")[0].contains("is no URL"), "{found:?}");
+        assert!(found.spots.iter().all(|spot| !spot.waits), "the others are not held up by it: {found:?}");
     }
 
     #[test]
