@@ -100,6 +100,7 @@ async fn has_size(exec: &mut Exec, size: Size) -> io::Result<()> {
     let wanted = format!("{} {}", size.rows, size.cols);
     for _ in 0..SIZE_TRIES {
         exec.stream.write_all(b"\n").await?;
+        exec.stream.flush().await?;
         take_through(exec, &[inside::MARK]).await?;
         let said = take_through(exec, &[inside::MARK]).await?;
         let is = said.strip_suffix(&[inside::MARK]).unwrap_or_default().trim_ascii();
@@ -114,6 +115,7 @@ async fn has_size(exec: &mut Exec, size: Size) -> io::Result<()> {
 /// Lets the program begin, and takes away what was not said by it.
 async fn release(exec: &mut Exec) -> io::Result<()> {
     exec.stream.write_all(format!("{GO}\n").as_bytes()).await?;
+    exec.stream.flush().await?;
     take_through(exec, format!("{GO}\r\n").as_bytes()).await?;
     Ok(())
 }
