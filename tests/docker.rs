@@ -17,6 +17,10 @@ mod mock;
 mod own_engine;
 #[path = "docker/podman.rs"]
 mod podman;
+#[path = "docker/pulls.rs"]
+mod pulls;
+#[path = "docker/reach.rs"]
+mod reach;
 #[path = "docker/story.rs"]
 mod story;
 #[path = "docker/strange.rs"]

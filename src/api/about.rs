@@ -1,16 +1,17 @@
 //! What listings say beside the core's state: the host, its endpoints, and how a sandbox looks from outside.
 
 use super::queries;
-use super::requests::Defaults;
+use super::requests::{Defaults, KnownEndpoint};
 use super::shapes::{self, EndpointInfo, EnvExtra, Extras, HostInfo};
 use crate::app::Model;
 use crate::app::model::PaneKind;
-use crate::backend::Backend;
+use crate::backend::{Backend, Standing};
 use crate::domain::{
     EndpointId, EnvId, EnvSpec, Event, FailureKind, Phase, Refusal, RefusalKind, SandboxId, SessionId, Span,
 };
 use crate::runtime::erase::erase;
 use crate::runtime::handle::HostHandle;
+use crate::runtime::start::Prepared;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -46,15 +47,9 @@ struct Seen {
 impl About {
     /// For these backends; `spec` is what a new environment is unless a call says otherwise.
     #[must_use]
-    pub fn new(
-        host: HostInfo,
-        handle: HostHandle,
-        backends: BTreeMap<EndpointId, Arc<dyn Backend>>,
-        envs_dir: PathBuf,
-        spec: EnvSpec,
-    ) -> Self {
-        let endpoints = backends.iter().map(|(id, backend)| (backend.kind(), id.clone())).collect();
-        let defaults = Defaults { spec, endpoints, lease_ttl: LEASE_TTL };
+    pub fn new(host: HostInfo, prepared: &Prepared, envs_dir: PathBuf, spec: EnvSpec) -> Self {
+        let (handle, backends) = (prepared.handle.clone(), prepared.backends.clone());
+        let defaults = Defaults { spec, endpoints: prepared.usual.clone(), known: Vec::new(), lease_ttl: LEASE_TTL };
         Self { host, handle, backends, envs_dir, defaults, probed: Mutex::default(), seen: Mutex::default() }
     }
 
@@ -66,21 +61,28 @@ impl About {
 
     /// What is taken where a call says nothing.
     #[must_use]
-    pub fn defaults(&self) -> &Defaults {
-        &self.defaults
+    pub fn defaults(&self) -> Defaults {
+        let known = |(id, backend): (&EndpointId, &Arc<dyn Backend>)| KnownEndpoint {
+            backend: backend.kind(),
+            endpoint: id.clone(),
+            standing: backend.standing(),
+            address: backend.address(),
+        };
+        Defaults { known: self.backends.iter().map(known).collect(), ..self.defaults.clone() }
     }
 
     /// Asks every endpoint what it is.
     pub async fn probe(&self) {
-        for (id, backend) in &self.backends {
+        let probes = self.backends.iter().map(|(id, backend)| async move {
             let detail = match backend.probe().await {
                 Ok(probe) => Ok(probe.description),
                 // The state says why for as long as that is so.
-                Err(error) if error.kind == FailureKind::Unreachable => continue,
+                Err(error) if error.kind == FailureKind::Unreachable => return,
                 Err(error) => Err(error.message),
             };
             self.probed.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), detail);
-        }
+        });
+        futures_util::future::join_all(probes).await;
     }
 
     /// All that is known now, for a listing. Waits for nothing.
@@ -94,15 +96,19 @@ impl About {
         }
         let probed = self.probed.lock().unwrap_or_else(PoisonError::into_inner);
         let endpoint = |(id, backend): (&EndpointId, &Arc<dyn Backend>)| {
-            let said = probed.get(id);
+            let said = backend.described().map(Ok).or_else(|| probed.get(id).cloned());
             EndpointInfo {
                 backend: backend.kind(),
                 endpoint: id.clone(),
                 usable: !matches!(said, Some(Err(_))),
-                detail: said.map(|said| said.clone().unwrap_or_else(|error| error)).unwrap_or_default(),
+                detail: said.map(|said| said.unwrap_or_else(|error| error)).unwrap_or_default(),
             }
         };
-        let endpoints = self.backends.iter().map(endpoint).collect();
+        let lives = |id: &EndpointId| model.state.environments.values().any(|env| env.spec.endpoint == *id);
+        let shown = |(id, backend): &(&EndpointId, &Arc<dyn Backend>)| {
+            backend.standing() == Standing::Listed || lives(id) || self.defaults.spec.endpoint == **id
+        };
+        let endpoints = self.backends.iter().filter(shown).map(endpoint).collect();
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.retain(|id, _| model.state.environments.contains_key(id));
         let mut envs: BTreeMap<EnvId, EnvExtra> =

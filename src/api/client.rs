@@ -112,6 +112,18 @@ impl Sender {
         Ok(id)
     }
 
+    /// Sends a call that needs no answer.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub async fn tell(&mut self, call: &ApiCall) -> Result<(), ApiError> {
+        let mut message = call.to_message(0);
+        if let Some(message) = message.as_object_mut() {
+            message.remove("id");
+        }
+        self.put(&message).await
+    }
+
     async fn put(&mut self, message: &Value) -> Result<(), ApiError> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');

@@ -8,7 +8,7 @@ use super::exec::{self, ExecHandle};
 use super::keys::{self, KeyInput};
 use super::protocol::{ApiCall, EVENT, ExecStart, SessionCapture, SessionSendKeys};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
-use super::{Plan, answer_value, plan, queries, shapes};
+use super::{Plan, answer_value, plan, queries, screen, shapes};
 use crate::domain::{Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
@@ -33,6 +33,7 @@ pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<
     let this = Dispatcher { host, about, execs: Execs::default() };
     let tasks = TaskTracker::new();
     let mut connections = BTreeSet::new();
+    let mut screens = BTreeMap::new();
     loop {
         let ended = async {
             this.host.ended().await;
@@ -44,19 +45,36 @@ pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<
             inbound = calls.recv() => inbound,
             () = ended => return,
         };
+        let before = connections.is_empty();
         match inbound {
             None => return,
             Some(Inbound::Closed(connection)) => {
                 connections.remove(&connection);
+                screens.remove(&connection);
                 this.lock().retain(|(owner, _), _| *owner != connection);
                 if connections.is_empty() && this.host.has_ended() {
                     return;
                 }
             }
-            Some(Inbound::Call(incoming)) => {
-                connections.insert(incoming.connection);
-                tasks.spawn(this.clone().carry_out(incoming));
+            Some(Inbound::Call(Incoming { connection, call, reply })) => {
+                connections.insert(connection);
+                match call {
+                    // In order: what is typed must not overtake itself.
+                    ApiCall::ScreenInput(input) => screen::input(screens.get(&connection), input, reply),
+                    ApiCall::ScreenAttach(params) => {
+                        let (to, events) = mpsc::channel(screen::WAITING);
+                        screens.insert(connection, to);
+                        let backends = this.about.backends().values().cloned().collect();
+                        tasks.spawn(screen::show(this.host.clone(), backends, params, events, reply));
+                    }
+                    call => {
+                        tasks.spawn(this.clone().carry_out(Incoming { connection, call, reply }));
+                    }
+                }
             }
+        }
+        if connections.is_empty() != before {
+            this.host.connected(before).await;
         }
     }
 }
@@ -116,7 +134,7 @@ impl Dispatcher {
             _ => {
                 let plan = self.host.read(move |model, now| {
                     let extras = about.extras(model);
-                    plan(&model.state, now, &asked, &extras, &mut fresh_id, about.defaults())
+                    plan(&model.state, now, &asked, &extras, &mut fresh_id, &about.defaults())
                 });
                 plan.await?
             }
@@ -189,7 +207,7 @@ impl Dispatcher {
         let (about, asked) = (Arc::clone(&self.about), ApiCall::ExecStart(Box::new(params.clone())));
         let request = self
             .host
-            .read(move |model, _| super::requests::to_request(&model.state, &asked, &mut fresh_id, about.defaults()));
+            .read(move |model, _| super::requests::to_request(&model.state, &asked, &mut fresh_id, &about.defaults()));
         let (call, env, conversation) = match request.await.and_then(|inner| inner) {
             Ok(Some(Request::BeginCall { call, env, conversation, .. })) => (call, env, conversation),
             Ok(_) => return,

@@ -15,10 +15,11 @@ pub mod nearest;
 pub mod protocol;
 pub mod queries;
 pub mod requests;
+pub mod screen;
 pub mod server;
 pub mod shapes;
+pub mod show;
 pub mod start;
-pub mod takeover;
 
 pub use error::{ApiError, ErrorCode};
 pub use protocol::ApiCall;

@@ -3,7 +3,7 @@
 //! Each message is one line of JSON (JSON-RPC 2.0, no batches). The first one of a client is
 //! `{"jsonrpc":"2.0","id":0,"method":"hello","params":{"protocol":1}}`; every other method is a variant of [`ApiCall`].
 //! The host answers in the order in which answers become known, and sends notifications (without `id`) for what was
-//! subscribed to: `event`, `exec.output`, `exec.exit`.
+//! subscribed to: `event`, `exec.output`, `exec.exit`, `screen.frame`, `screen.left`.
 
 use super::error::{ApiError, ErrorCode};
 use super::nearest::nearest;
@@ -24,6 +24,11 @@ pub const EVENT: &str = "event";
 pub const EXEC_OUTPUT: &str = "exec.output";
 /// Notification: a command ended.
 pub const EXEC_EXIT: &str = "exec.exit";
+
+/// Notification: bytes for a terminal that shows the screen, in base64 as `data`.
+pub const SCREEN_FRAME: &str = "screen.frame";
+/// Notification: that terminal shows the screen no longer; `host_ended` says whether the host is the reason.
+pub const SCREEN_LEFT: &str = "screen.left";
 
 /// First message of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -339,6 +344,49 @@ params! {
     }
 }
 
+params! {
+    /// `screen.attach`.
+    ScreenAttach {
+        /// Rows and columns of the terminal.
+        size: [u16; 2],
+        /// Colours of the terminal: 0 none, 16, 256, or 16,777,216.
+        colours: u32,
+        /// Box drawing and other Unicode can be shown.
+        unicode: bool,
+        /// It only looks.
+        #[serde(default)]
+        read_only: bool,
+        /// Show the shell of this environment first.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        env: Option<String>,
+    }
+}
+
+params! {
+    /// `screen.input`. Needs no answer.
+    ScreenInput {
+        /// What happened, in order.
+        events: Vec<ScreenEvent>,
+    }
+}
+
+/// What a terminal that shows the screen sends.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ScreenEvent {
+    /// A key, the mouse, focus, or another size, as crossterm writes its events.
+    Terminal(crossterm::event::Event),
+    /// A part of a paste: messages are bounded, pastes are not.
+    Paste {
+        /// The text.
+        text: String,
+        /// No more comes.
+        last: bool,
+    },
+    /// The last frame was written.
+    Drawn,
+}
+
 /// Everything that may be asked for. `method` is the JSON-RPC method. Not to be logged: it carries the values of
 /// variables.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -434,6 +482,12 @@ pub enum ApiCall {
     /// The reaper's verdicts; without `dry_run` it acts on them now.
     #[serde(rename = "reap")]
     Reap(Reap),
+    /// Show the screen in a terminal; frames come as `screen.frame`, its end as `screen.left`.
+    #[serde(rename = "screen.attach")]
+    ScreenAttach(ScreenAttach),
+    /// What that terminal sends.
+    #[serde(rename = "screen.input")]
+    ScreenInput(ScreenInput),
     /// Follow everything that happens.
     #[serde(rename = "events.subscribe")]
     EventsSubscribe(Nothing),

@@ -3,6 +3,8 @@
 use super::protocol::{ApiCall, ExecStart, SpecFlags, TurnBegin};
 use super::queries;
 use super::shapes::{self, Extras};
+use crate::backend::Standing;
+use crate::backend::docker::same_place;
 use crate::domain::{
     Answer, BackendKind, CallId, CallSource, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Moment, Network, Origin,
     Persistence, Refusal, RefusalKind, Request, Scope, SessionId, Span, State, TurnId, TurnStatus, TurnTarget,
@@ -18,15 +20,39 @@ pub struct Defaults {
     pub spec: EnvSpec,
     /// The endpoint of each backend that can be used here.
     pub endpoints: BTreeMap<BackendKind, EndpointId>,
+    /// All endpoints.
+    pub known: Vec<KnownEndpoint>,
     /// Life of a turn's lease.
     pub lease_ttl: Span,
+}
+
+/// An endpoint that a flag may name.
+#[derive(Clone, PartialEq, Debug)]
+pub struct KnownEndpoint {
+    /// Of which backend.
+    pub backend: BackendKind,
+    /// Its name.
+    pub endpoint: EndpointId,
+    /// How it is listed.
+    pub standing: Standing,
+    /// Its URL, where it has one.
+    pub address: Option<String>,
 }
 
 impl Default for Defaults {
     fn default() -> Self {
         let spec = EnvSpec::local();
         let endpoints = BTreeMap::from([(spec.backend, spec.endpoint.clone())]);
-        Self { spec, endpoints, lease_ttl: Span::seconds(3600) }
+        let known = endpoints
+            .iter()
+            .map(|(backend, endpoint)| KnownEndpoint {
+                backend: *backend,
+                endpoint: endpoint.clone(),
+                standing: Standing::Listed,
+                address: None,
+            })
+            .collect();
+        Self { spec, endpoints, known, lease_ttl: Span::seconds(3600) }
     }
 }
 
@@ -143,6 +169,27 @@ fn span(what: &str, seconds: f64) -> Result<Span, Refusal> {
     }
 }
 
+/// The endpoint that a flag names, by its name or its URL.
+fn known_endpoint<'a>(
+    text: &str,
+    backend: Option<BackendKind>,
+    defaults: &'a Defaults,
+) -> Result<&'a KnownEndpoint, Refusal> {
+    let url = |one: &KnownEndpoint| one.address.as_ref().is_some_and(|own| same_place(own, text));
+    let of_kind = |one: &&KnownEndpoint| backend.is_none_or(|backend| backend == one.backend);
+    let all = || defaults.known.iter().filter(of_kind);
+    if let Some(found) = all().find(|one| one.endpoint.as_str() == text).or_else(|| all().find(|one| url(one))) {
+        return Ok(found);
+    }
+    let listed = all().filter(|one| one.standing == Standing::Listed);
+    let listed: Vec<&str> = listed.map(|one| one.endpoint.as_str()).collect();
+    let whose = backend.map(|backend| format!(" of the backend `{}`", shapes::word(backend))).unwrap_or_default();
+    Err(usage(
+        format!("there is no endpoint `{text}`{whose}; there is {}", listed.join(", ")),
+        "name it in the configuration (endpoints), or start the host with --endpoint URL",
+    ))
+}
+
 /// The spec that flags ask for on top of the defaults, and the names of the fields that were set.
 fn spec(flags: &SpecFlags, defaults: &Defaults) -> Result<(EnvSpec, Vec<String>), Refusal> {
     let mut spec = defaults.spec.clone();
@@ -162,13 +209,13 @@ fn spec(flags: &SpecFlags, defaults: &Defaults) -> Result<(EnvSpec, Vec<String>)
     }
     if let Some(endpoint) = &flags.endpoint {
         set("endpoint");
-        if defaults.endpoints.get(&spec.backend).is_none_or(|known| known.as_str() != endpoint) {
-            return Err(usage(
-                format!("the backend `{}` has no endpoint `{endpoint}`", shapes::word(spec.backend)),
-                "see the endpoints in `hermes-tui env list`",
-            ));
-        }
-        spec.endpoint = EndpointId::new(endpoint);
+        let known = known_endpoint(endpoint, flags.backend, defaults)?;
+        // An endpoint says of which kind it is.
+        spec.backend = known.backend;
+        spec.endpoint = match &known.standing {
+            Standing::SameAs(other) => other.clone(),
+            Standing::Listed | Standing::Unlisted => known.endpoint.clone(),
+        };
     }
     if let Some(image) = &flags.image {
         set("image");

@@ -142,6 +142,12 @@ impl Outgoing {
         }
     }
 
+    /// Drops the client.
+    pub fn close(&self, why: &str) {
+        tracing::warn!(connection = self.id.0, "{why}");
+        self.closed.cancel();
+    }
+
     /// Resolves when the client is gone.
     pub async fn closed(&self) {
         self.closed.cancelled().await;

@@ -19,7 +19,11 @@ const START_TIME: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// None runs and none could be started: what it said itself, where it said something.
-pub async fn connect_or_start(paths: &Paths, config: Option<&Path>) -> Result<Client, ApiError> {
+pub async fn connect_or_start(
+    paths: &Paths,
+    config: Option<&Path>,
+    endpoint: Option<&str>,
+) -> Result<Client, ApiError> {
     let first = match Client::connect(paths).await {
         Err(error) if error.code == ErrorCode::NoHost => error,
         other => return other,
@@ -28,7 +32,7 @@ pub async fn connect_or_start(paths: &Paths, config: Option<&Path>) -> Result<Cl
         // The folders are needed for what the host says; if they cannot be made, the host will say why.
         let _ = paths.create();
     }
-    let mut child = spawn(paths, config).map_err(|error| {
+    let mut child = spawn(paths, config, endpoint).map_err(|error| {
         let message = format!("{}; and cannot start one: {error}", first.message);
         ApiError::new(ErrorCode::NoHost, message, first.hint.clone())
     })?;
@@ -62,7 +66,7 @@ pub async fn connect_or_start(paths: &Paths, config: Option<&Path>) -> Result<Cl
     }
 }
 
-fn spawn(paths: &Paths, config: Option<&Path>) -> io::Result<Child> {
+fn spawn(paths: &Paths, config: Option<&Path>, endpoint: Option<&str>) -> io::Result<Child> {
     let errors = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(paths.host_errors());
     let errors = errors.map_or_else(|_| Stdio::null(), Stdio::from);
     let mut command = Command::new(std::env::current_exe()?);
@@ -71,6 +75,9 @@ fn spawn(paths: &Paths, config: Option<&Path>) -> io::Result<Child> {
     // It starts in another folder, where a relative path would mean another file and another profile.
     if let Some(config) = config {
         command.arg("--config").arg(std::path::absolute(config)?);
+    }
+    if let Some(endpoint) = endpoint {
+        command.arg("--endpoint").arg(endpoint);
     }
     if let Some(home) = std::env::var_os("HTUI_HOME").filter(|home| !home.is_empty()) {
         command.env("HTUI_HOME", std::path::absolute(home)?);

@@ -4,7 +4,7 @@ use super::copy::Copying;
 use super::input::Line;
 use super::layout::{Border, PaneId};
 use super::model::{GroupKey, TabId};
-use super::msg::ClientCaps;
+use super::msg::{ClientCaps, Role};
 use super::overlay::Overlay;
 use crate::domain::{CallId, EnvId, Moment, SessionId, Size, TurnId};
 use crate::term::Selection;
@@ -16,6 +16,8 @@ pub struct Client {
     pub size: Size,
     /// What it can do.
     pub caps: ClientCaps,
+    /// How it stands to the host.
+    pub role: Role,
     /// The tab it shows.
     pub tab: Option<TabId>,
     /// The tab it showed before.
@@ -127,10 +129,11 @@ pub enum RowKey {
 
 impl Client {
     /// A client that just attached.
-    pub(super) fn new(size: Size, caps: ClientCaps) -> Self {
+    pub(super) fn new(size: Size, caps: ClientCaps, role: Role) -> Self {
         Self {
             size,
             caps,
+            role,
             tab: None,
             last_tab: None,
             focus: BTreeMap::new(),

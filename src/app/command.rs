@@ -67,8 +67,10 @@ pub enum Action {
     Extend,
     /// Makes a lost, stopped or failed sandbox again, and its session.
     Remake,
-    /// Ends the program, after a question.
+    /// Leaves the screen. Where the host ends with it, after a question.
     Quit,
+    /// Ends the host, after a question.
+    Shutdown,
     /// The leader itself goes to the program.
     SendLeader,
     /// The row below.
@@ -99,6 +101,42 @@ pub enum Action {
     StopEnv,
     /// Removes the environment, after a question.
     RemoveEnv,
+}
+
+impl Action {
+    /// Whether it changes only what one client looks at.
+    #[must_use]
+    pub fn only_looks(self) -> bool {
+        use Action::{
+            Back, CopyMode, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NextPane, NextTab, Open, Palette, Pick,
+            PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
+        };
+        matches!(
+            self,
+            Back | CopyMode
+                | Explain
+                | Filter
+                | Focus(_)
+                | Fold
+                | Help
+                | LastPane
+                | Nav
+                | NextPane
+                | NextTab
+                | Open
+                | Palette
+                | Pick
+                | PreviousTab
+                | Quit
+                | RowDown
+                | RowFirst
+                | RowLast
+                | RowUp
+                | Tab(_)
+                | ToggleSidebar
+                | Turns
+        )
+    }
 }
 
 /// One command.
@@ -229,7 +267,8 @@ pub const COMMANDS: &[Command] = commands! {
     General "help" "help" "All keys" ["?"] ["?"] [] false Action::Help;
     General "palette" "commands" "All commands, by name" [":"] [":"] [] false Action::Palette;
     General "send-leader" "send it" "Send the leader itself to the program" [] [] [] false Action::SendLeader;
-    General "quit" "quit" "End hermes-tui; says what is lost and asks" ["d" "q"] ["q" "d"] [] false Action::Quit;
+    General "quit" "quit" "Leave; everything runs on, unless it was started with --foreground" ["d" "q"] ["q" "d"] [] false Action::Quit;
+    General "shutdown" "shut down" "End the host and what it keeps; says what is lost and asks" [] [] [] false Action::Shutdown;
 };
 
 /// The command that does this.

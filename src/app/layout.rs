@@ -4,13 +4,14 @@
 //! is `s + 1` wide with its borders, and `s - 1` inside.
 
 use super::view_model::Area;
+use serde::{Deserialize, Serialize};
 
 /// A pane, within the model.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct PaneId(pub u32);
 
 /// How the parts of a split lie.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Axis {
     /// Side by side.
     Across,
@@ -56,7 +57,7 @@ fn least(axis: Axis) -> u16 {
     }
 }
 
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 enum Node {
     Leaf(PaneId),
     /// At least two parts; none of them a split of the same axis.
@@ -76,7 +77,7 @@ pub struct Border {
 }
 
 /// The panes of a tab.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Tree {
     root: Node,
 }
@@ -94,6 +95,16 @@ impl Tree {
         let mut out = Vec::new();
         self.root.collect(&mut out);
         out
+    }
+
+    /// Whether it is one that splitting and closing can make: one that was read from a file need not be.
+    #[must_use]
+    pub fn is_sound(&self) -> bool {
+        let mut panes = self.panes();
+        let all = panes.len();
+        panes.sort_unstable();
+        panes.dedup();
+        panes.len() == all && self.root.is_sound(None, 0)
     }
 
     /// Whether a pane is in it.
@@ -269,7 +280,20 @@ fn shares(total: u16, weights: &[u64]) -> Vec<u16> {
         .collect()
 }
 
+/// No screen has room for a tree that is deeper.
+const DEEPEST: usize = 64;
+
 impl Node {
+    fn is_sound(&self, within: Option<Axis>, depth: usize) -> bool {
+        match self {
+            Self::Leaf(_) => true,
+            Self::Split { axis, parts } => {
+                let part = |(node, weight): &(Self, u32)| *weight > 0 && node.is_sound(Some(*axis), depth + 1);
+                Some(*axis) != within && depth < DEEPEST && parts.len() >= 2 && parts.iter().all(part)
+            }
+        }
+    }
+
     fn collect(&self, out: &mut Vec<PaneId>) {
         match self {
             Self::Leaf(p) => out.push(*p),

@@ -23,11 +23,13 @@ pub mod layout;
 pub mod model;
 pub mod msg;
 pub mod overlay;
-pub mod update;
+pub mod saved;
+mod update;
 mod view;
 pub mod view_model;
 
 pub use model::Model;
-pub use msg::{ClientCaps, ClientId, Cmd, Msg, Stream};
+pub use msg::{ClientCaps, ClientId, Cmd, Msg, Role, Stream};
+pub use saved::Layout;
 pub use update::update;
 pub use view::view_model;

@@ -7,12 +7,14 @@ use super::feed::Feeds;
 use super::ids::IdSource;
 use super::layout::{PaneId, Tree};
 use super::msg::ClientId;
+use super::saved::Layout;
 use super::view_model::Level;
 use crate::config::{KeyPress, Options};
 use crate::domain::{
     ConversationId, EndpointId, EnvId, Environment, Moment, Origin, ReplyTo, SessionId, Size, Span, State,
 };
 use crate::term::Screen;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Everything that the screen and the core know.
@@ -41,6 +43,8 @@ pub struct Model {
     pub(super) active: Option<ClientId>,
     /// The end was asked for.
     pub(super) shutting_down: bool,
+    /// Tabs and splits as they were last kept.
+    pub(super) saved: Layout,
     /// What is wrong with the key bindings, for the first client.
     pub(super) warnings: Vec<String>,
 }
@@ -75,7 +79,7 @@ pub struct Workspace {
 }
 
 /// A tab, within the model.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Serialize, Deserialize)]
 pub struct TabId(pub u32);
 
 /// A tab.
@@ -99,7 +103,7 @@ pub struct TabState {
 }
 
 /// What a pane shows.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum PaneKind {
     /// A session.
     Session(SessionId),
@@ -108,7 +112,7 @@ pub enum PaneKind {
 }
 
 /// Whose commands a feed shows.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum FeedOf {
     /// A conversation's, cut into turns.
     Conversation(ConversationId),
@@ -217,6 +221,7 @@ impl Model {
             acted: BTreeMap::new(),
             active: None,
             shutting_down: false,
+            saved: Layout::default(),
             warnings,
         }
     }
@@ -352,6 +357,14 @@ impl Workspace {
     /// A tab, to change it.
     pub fn tab_mut(&mut self, id: TabId) -> Option<&mut TabState> {
         self.tabs.iter_mut().find(|t| t.id == id)
+    }
+
+    /// Takes up tabs and panes that were kept.
+    pub(super) fn take_up(&mut self, tabs: Vec<TabState>, panes: BTreeMap<PaneId, PaneKind>) {
+        self.next_pane = panes.keys().map(|pane| pane.0).max().unwrap_or(0).max(self.next_pane);
+        self.next_tab = tabs.iter().map(|tab| tab.id.0).max().unwrap_or(0).max(self.next_tab);
+        self.tabs = tabs;
+        self.panes = panes;
     }
 
     /// A new pane, not yet in any tab.

@@ -1,5 +1,6 @@
 //! What comes in to `update`, and what goes out.
 
+use super::saved::Layout;
 use crate::domain::{CallId, Effect, EnvId, Event, SessionId, Size};
 use crossterm::event::{KeyEvent, MouseEvent};
 
@@ -14,6 +15,17 @@ pub struct ClientCaps {
     pub colours: u32,
     /// Box drawing and other Unicode can be shown.
     pub unicode: bool,
+}
+
+/// How a terminal stands to the host.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// The host ends with it.
+    Owner,
+    /// It comes and goes.
+    Guest,
+    /// It comes and goes, and only looks.
+    Reader,
 }
 
 /// Which of a command's streams.
@@ -38,6 +50,8 @@ pub enum Msg {
         size: Size,
         /// What it can do.
         caps: ClientCaps,
+        /// How it stands to the host.
+        role: Role,
     },
     /// A terminal went away.
     ClientDetached(ClientId),
@@ -110,6 +124,8 @@ pub enum Msg {
     Found(Vec<(String, String, bool)>),
     /// Something to tell every client that the core does not know of (journal trouble, configuration).
     Trouble(String),
+    /// Tabs and splits of an earlier host, after the core was told what the journal remembers.
+    LayoutRestored(Layout),
     /// A time that the model asked for has come.
     Timer,
 }
@@ -142,6 +158,8 @@ pub enum Cmd {
     },
     /// Ring the client's bell.
     Bell(ClientId),
+    /// Tabs and splits are to be kept.
+    SaveLayout(Layout),
     /// The client leaves; everything runs on.
     Detach(ClientId),
 }

@@ -585,6 +585,9 @@ impl Backend for FakeBackend {
                 drop(link.control.resize(spec.size));
                 return Ok(link);
             }
+            if spec.resume {
+                return Err(BackendError::new(FailureKind::Permanent, "it ended while no host ran", ""));
+            }
             let behaviour = match spec.program.first().map(String::as_str) {
                 Some("cat") => Behaviour::Echo,
                 Some("sizes") => Behaviour::Sizes,

@@ -54,6 +54,17 @@ pub struct Capabilities {
     pub outlives_host: bool,
 }
 
+/// How an endpoint is to be listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// As it is: it answers, or somebody expects it to.
+    Listed,
+    /// Not at all, unless something lives there: nobody named it, and nothing was ever there.
+    Unlisted,
+    /// As this one, which is the same engine.
+    SameAs(EndpointId),
+}
+
 /// What a probe of an endpoint found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Probe {
@@ -123,6 +134,8 @@ pub struct AttachSpec {
     pub cwd: Option<String>,
     /// Size from the first byte on.
     pub size: Size,
+    /// Only if it runs already: a host before this one opened it.
+    pub resume: bool,
 }
 
 /// A command to run without a PTY.
@@ -209,6 +222,21 @@ pub trait Backend: Send + Sync {
 
     /// Endpoint.
     fn endpoint(&self) -> EndpointId;
+
+    /// How the endpoint is to be listed.
+    fn standing(&self) -> Standing {
+        Standing::Listed
+    }
+
+    /// What a probe would say, where that is known already.
+    fn described(&self) -> Option<String> {
+        None
+    }
+
+    /// Where it is, as a URL, where it has one.
+    fn address(&self) -> Option<String> {
+        None
+    }
 
     /// What it can do.
     fn capabilities(&self) -> Capabilities;

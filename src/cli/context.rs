@@ -14,6 +14,8 @@ use std::path::PathBuf;
 pub(super) struct Context {
     /// Whether JSON is printed.
     pub(super) json: bool,
+    /// The container engine that was named.
+    pub(super) endpoint: Option<String>,
     config: Option<PathBuf>,
 }
 
@@ -23,7 +25,7 @@ impl Context {
         let config = global.config.clone().or_else(variable);
         // Absolute, because the host that it is passed to runs in another folder.
         let config = config.map(|path| std::path::absolute(&path).unwrap_or(path));
-        Self { json: global.json, config }
+        Self { json: global.json, endpoint: global.endpoint.clone(), config }
     }
 
     /// The folders of the profile.
@@ -58,7 +60,12 @@ impl Context {
     pub(super) async fn host(&self) -> Result<Client, Failure> {
         let paths = self.paths()?;
         self.config(&paths)?;
-        Ok(start::connect_or_start(&paths, self.config.as_deref()).await?)
+        Ok(start::connect_or_start(&paths, self.config.as_deref(), self.url()).await?)
+    }
+
+    /// The URL of an engine, which a host that is started must know of. A name is known to it already.
+    fn url(&self) -> Option<&str> {
+        self.endpoint.as_deref().filter(|text| text.contains("://") || text.starts_with('/'))
     }
 
     /// The host, if one runs.

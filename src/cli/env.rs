@@ -114,7 +114,7 @@ pub(super) fn run(context: &Context, verb: Env) -> Result<u8, Failure> {
         Env::List => context.show(&ApiCall::EnvList(Nothing {}), |reply| list(&out, reply)),
         Env::Show(env) => context.show(&ApiCall::EnvShow(which(env)), |reply| show(&out, &reply["environment"])),
         Env::New(new) => {
-            let call = ApiCall::EnvNew(EnvNew { name: new.name, spec: new.spec.flags() });
+            let call = ApiCall::EnvNew(EnvNew { name: new.name, spec: new.spec.flags(context) });
             context.show(&call, |reply| changed(reply, &format!("is {}", text(&reply["environment"], "phase"))))
         }
         Env::Start(env) => context.show(&ApiCall::EnvStart(which(env)), |reply| {

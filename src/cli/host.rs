@@ -2,10 +2,12 @@
 
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, clock, print_json, seconds_until, text};
+use crate::api::host;
 use crate::api::protocol::{self, Nothing};
+use crate::api::show::{self, Left};
 use crate::api::{ApiCall, ApiError, ErrorCode};
-use crate::api::{host, takeover};
 use crate::runtime::options::{HostError, HostOptions};
+use crate::runtime::panics;
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -14,6 +16,17 @@ use std::time::Duration;
 
 /// Time that a host which said that it ends has for its last deeds.
 const GONE_TIME: Duration = Duration::from_secs(10);
+
+/// How the screen is shown.
+#[derive(Args, Debug)]
+pub(super) struct Screen {
+    /// Keep the host in this process: it ends with the screen
+    #[arg(long)]
+    foreground: bool,
+    /// Only look: no key reaches a program, nothing is changed
+    #[arg(long, conflicts_with = "foreground")]
+    read_only: bool,
+}
 
 #[derive(Args, Debug)]
 pub(super) struct Serve {
@@ -29,7 +42,7 @@ pub(super) struct Shutdown {
     keep: bool,
 }
 
-fn options(context: &Context, screen: bool) -> Result<HostOptions, Failure> {
+fn options(context: &Context, screen: bool, leaves: bool) -> Result<HostOptions, Failure> {
     let paths = context.paths()?;
     let config = context.config(&paths)?;
     paths.create().map_err(|error| {
@@ -39,7 +52,7 @@ fn options(context: &Context, screen: bool) -> Result<HostOptions, Failure> {
             "correct that, or use another profile with HTUI_HOME=DIR",
         )
     })?;
-    Ok(HostOptions { paths, config, screen })
+    Ok(HostOptions { paths, config, endpoint: context.endpoint.clone(), screen, leaves })
 }
 
 fn ended(outcome: Result<(), HostError>) -> Result<u8, Failure> {
@@ -49,7 +62,7 @@ fn ended(outcome: Result<(), HostError>) -> Result<u8, Failure> {
 }
 
 /// `hermes-tui` without a verb.
-pub(super) fn screen(context: &Context) -> Result<u8, Failure> {
+pub(super) fn screen(context: &Context, how: &Screen) -> Result<u8, Failure> {
     if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
         return Err(ApiError::new(
             ErrorCode::Usage,
@@ -58,9 +71,20 @@ pub(super) fn screen(context: &Context) -> Result<u8, Failure> {
         )
         .into());
     }
-    let options = options(context, true)?;
-    context.wait(async { Ok(takeover::take_over(&options.paths).await?) })?;
-    ended(host::run(&options))
+    if how.foreground {
+        return ended(host::run(&options(context, true, false)?));
+    }
+    panics::set_hook();
+    let left = context.wait(async { Ok(show::show(context.host().await?, how.read_only, None).await?) })?;
+    let out = Printer::new();
+    match left {
+        Left::Detached => {
+            out.line("[detached: everything runs on; `hermes-tui` shows it again, `hermes-tui shutdown` ends it]")?
+        }
+        Left::HostEnded => out.line("[the host has ended]")?,
+        Left::Gone => {}
+    }
+    Ok(0)
 }
 
 pub(super) fn serve(context: &Context, serve: &Serve) -> Result<u8, Failure> {
@@ -68,7 +92,7 @@ pub(super) fn serve(context: &Context, serve: &Serve) -> Result<u8, Failure> {
         // Fails only for the leader of a process group, which is not in the way of any terminal then.
         let _ = nix::unistd::setsid();
     }
-    ended(host::run(&options(context, false)?))
+    ended(host::run(&options(context, false, serve.detached)?))
 }
 
 pub(super) fn status(context: &Context) -> Result<u8, Failure> {

@@ -6,6 +6,7 @@
 
 mod context;
 mod conversation;
+mod doctor;
 mod env;
 mod events;
 mod exec;
@@ -43,6 +44,8 @@ use std::process::ExitCode;
 struct Cli {
     #[command(flatten)]
     global: Global,
+    #[command(flatten)]
+    screen: host::Screen,
     #[command(subcommand)]
     verb: Option<Verb>,
 }
@@ -52,6 +55,9 @@ struct Global {
     /// Print one JSON object instead of text for people
     #[arg(long, global = true)]
     json: bool,
+    /// Container engine: an endpoint's name, or a URL (unix://, tcp://, https://, ssh://)
+    #[arg(long, global = true, value_name = "E")]
+    endpoint: Option<String>,
     /// Read this configuration instead of the profile's
     #[arg(long, global = true, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -83,6 +89,8 @@ enum Verb {
     Reap(reap::Reap),
     /// Follow everything that happens, one line each
     Events,
+    /// Say what works here, what was tried and why it failed
+    Doctor,
 }
 
 /// Runs the command line of this process.
@@ -126,7 +134,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
     };
     let context = Context::new(&cli.global);
     match cli.verb {
-        None => host::screen(&context),
+        None => host::screen(&context, &cli.screen),
         Some(Verb::Serve(serve)) => host::serve(&context, &serve),
         Some(Verb::Status) => host::status(&context),
         Some(Verb::Shutdown(shutdown)) => host::shutdown(&context, &shutdown),
@@ -137,6 +145,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Session(verb)) => session::run(&context, verb),
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
         Some(Verb::Events) => events::run(&context),
+        Some(Verb::Doctor) => doctor::run(&context),
     }
 }
 

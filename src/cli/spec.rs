@@ -1,5 +1,6 @@
 //! The flags that say what an environment shall be, shared by `env new` and `turn begin`.
 
+use super::context::Context;
 use crate::api::protocol::SpecFlags;
 use crate::domain::{BackendKind, Mount, Network, Persistence, Retention, Scope};
 use clap::Args;
@@ -14,9 +15,6 @@ pub(super) struct Spec {
     /// Kind of sandbox provider [default: local]
     #[arg(long, value_name = "B", value_parser = words::<BackendKind>(&["local", "docker"]))]
     backend: Option<BackendKind>,
-    /// Which engine of the backend
-    #[arg(long, value_name = "E")]
-    endpoint: Option<String>,
     /// Image of a container; pulled if it is not here
     #[arg(long, value_name = "I")]
     image: Option<String>,
@@ -58,7 +56,7 @@ pub(super) struct Spec {
 
 impl Spec {
     /// As they are sent.
-    pub(super) fn flags(self) -> SpecFlags {
+    pub(super) fn flags(self, context: &Context) -> SpecFlags {
         let persistence = match (self.persistent, self.ephemeral) {
             (true, _) => Some(Persistence::Persistent),
             (_, true) => Some(Persistence::Ephemeral),
@@ -66,7 +64,7 @@ impl Spec {
         };
         SpecFlags {
             backend: self.backend,
-            endpoint: self.endpoint,
+            endpoint: context.endpoint.clone(),
             image: self.image,
             persistence,
             scope: self.scope,

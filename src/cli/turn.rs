@@ -80,7 +80,7 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
                 kind: begin.kind,
                 prompt: begin.prompt,
                 env_name: begin.env_name,
-                spec: begin.spec.flags(),
+                spec: begin.spec.flags(context),
                 lease_ttl_seconds: begin.lease_ttl,
             }));
             context.show(&call, |reply| {

@@ -7,5 +7,5 @@ pub mod options;
 pub mod settings;
 
 pub use keys::{KeyPress, KeySyntaxError};
-pub use options::{EnvDefaults, History, KeyMap, Options, Theme};
+pub use options::{EnvDefaults, History, KeyMap, NamedEndpoint, Options, Theme};
 pub use settings::{ConfigError, Loaded, SETTINGS, Setting, default_file, load, nearest};

@@ -68,6 +68,8 @@ pub struct EnvDefaults {
     pub backend: BackendKind,
     /// Endpoint; `None` = the backend's usual one.
     pub endpoint: Option<String>,
+    /// The engine of a container that names none, whatever the backend is; `None` = the first that was chosen or answers.
+    pub engine: Option<String>,
     /// Persistent or ephemeral.
     pub persistence: Persistence,
     /// Whom it serves.
@@ -88,6 +90,7 @@ impl Default for EnvDefaults {
         Self {
             backend: spec.backend,
             endpoint: None,
+            engine: None,
             persistence: spec.persistence,
             scope: spec.scope,
             retention: spec.retention,
@@ -120,6 +123,15 @@ impl EnvDefaults {
     }
 }
 
+/// A container engine that the configuration names.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamedEndpoint {
+    /// Where it is.
+    pub url: String,
+    /// The folder of `ca.pem`, `cert.pem` and `key.pem`, for one with TLS.
+    pub certificates: Option<String>,
+}
+
 /// Every setting that the screen and the core know.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
@@ -141,6 +153,8 @@ pub struct Options {
     pub utc_offset_seconds: i32,
     /// Program of a new session; empty = the shell found in the sandbox.
     pub shell: Vec<String>,
+    /// Container engines by name.
+    pub endpoints: BTreeMap<String, NamedEndpoint>,
     /// Histories.
     pub history: History,
     /// New environments.
@@ -161,6 +175,7 @@ impl Default for Options {
             open_turn_tabs: true,
             utc_offset_seconds: 0,
             shell: Vec::new(),
+            endpoints: BTreeMap::new(),
             history: History::default(),
             env: EnvDefaults::default(),
             hermes: Consent::default(),

@@ -2,7 +2,7 @@
 //! for unknown keys and the loader all come from it.
 
 use super::keys::KeyPress;
-use super::options::{Options, Theme};
+use super::options::{NamedEndpoint, Options, Theme};
 use crate::domain::{BackendKind, HermesReap, Network, Persistence, Retention, Scope, Span};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -114,6 +114,15 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        path: "endpoints",
+        default: "{}",
+        help: "Container engines by name: URLs, or { url, certificates = FOLDER }. For example { gpu = \"ssh://me@gpu\" }.",
+        set: |o, v| {
+            o.endpoints = endpoints(v)?;
+            Ok(())
+        },
+    },
+    Setting {
         path: "keys.leader",
         default: "\"ctrl+b\"",
         help: "The key before commands. Pressed twice it goes to the program.",
@@ -164,6 +173,15 @@ pub const SETTINGS: &[Setting] = &[
         help: "Kind of sandbox: local (embedded, nothing else needed) or docker (containers; needs an engine and an image).",
         set: |o, v| {
             o.env.backend = choice(v, &[("local", BackendKind::Local), ("docker", BackendKind::Docker)])?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "env.endpoint",
+        default: "\"\"",
+        help: "Engine of new containers, by its endpoint's name. Empty: the one that docker uses, else the first that answers.",
+        set: |o, v| {
+            o.env.engine = Some(text(v)?.trim().to_owned()).filter(|name| !name.is_empty());
             Ok(())
         },
     },
@@ -430,6 +448,32 @@ fn distance(a: &str, b: &str) -> usize {
 
 fn text(v: &Value) -> Result<&str, String> {
     v.as_str().ok_or_else(|| format!("it must be a text in quotes, not {v}"))
+}
+
+fn endpoints(v: &Value) -> Result<BTreeMap<String, NamedEndpoint>, String> {
+    let table = v.as_table().ok_or_else(|| format!("it must be a table of names with URLs, not {v}"))?;
+    let mut all = BTreeMap::new();
+    for (name, value) in table {
+        let good = name.starts_with(|c: char| c.is_ascii_alphanumeric())
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.'))
+            && name != "local";
+        if !good {
+            return Err(format!("`{name}` cannot be the name of an endpoint: use letters, digits, `-`, `_` and `.`"));
+        }
+        let endpoint = match value {
+            Value::Table(parts) => {
+                let part = |key: &str| parts.get(key).map(|v| text(v).map(str::to_owned)).transpose();
+                if let Some(key) = parts.keys().find(|key| !matches!(key.as_str(), "url" | "certificates")) {
+                    return Err(format!("`{name}` has `url` and `certificates`, not `{key}`"));
+                }
+                let url = part("url")?.ok_or_else(|| format!("`{name}` has no `url`"))?;
+                NamedEndpoint { url, certificates: part("certificates")? }
+            }
+            other => NamedEndpoint { url: text(other)?.to_owned(), certificates: None },
+        };
+        all.insert(name.clone(), endpoint);
+    }
+    Ok(all)
 }
 
 fn texts(v: &Value) -> Result<Vec<String>, String> {

@@ -32,7 +32,7 @@ impl State {
         calls: Vec<Call>,
     ) {
         for conversation in conversations {
-            self.conversations.entry(conversation.id.clone()).or_insert(Conversation { session: None, ..conversation });
+            self.conversations.entry(conversation.id.clone()).or_insert(conversation);
         }
         for env in environments {
             if !self.environments.contains_key(&env.id) {
@@ -112,6 +112,7 @@ impl State {
             if let Some(env) = self.edit(out, &id) {
                 env.books.adopting = false;
             }
+            self.resume_sessions(out, &id);
         }
         for (id, candidates) in listed {
             if !self.environments.contains_key(&id) {

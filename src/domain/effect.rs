@@ -26,6 +26,8 @@ pub enum Record {
     Conversation(ConversationId),
     /// A command.
     Call(CallId),
+    /// A pane session.
+    Session(SessionId),
     /// What a person chose about sandboxes that are not ours.
     Choices,
 }
@@ -236,6 +238,9 @@ pub enum Effect {
         program: Vec<String>,
         /// Size.
         size: Size,
+        /// Only if it runs already: it was opened by an earlier host.
+        #[serde(default)]
+        resume: bool,
     },
     /// End a session and every process of it.
     CloseSession(SessionId),

@@ -6,7 +6,7 @@ use super::evidence::Evidence;
 use super::id::{CallId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId};
 use super::moment::{Moment, Span};
 use super::request::Request;
-use super::session::Size;
+use super::session::{Session, Size};
 use super::turn::{Call, Conversation};
 use super::watched::{Consent, Watched};
 use serde::{Deserialize, Serialize};
@@ -241,12 +241,15 @@ pub enum Event {
         /// By how much, as far as known.
         by: Span,
     },
-    /// What the journal remembers, at the start of the host. Sessions are not among it.
+    /// What the journal remembers, at the start of the host.
     Restored {
         /// Environments as last saved.
         environments: Vec<Environment>,
         /// Conversations as last saved.
         conversations: Vec<Conversation>,
+        /// Pane sessions as last saved.
+        #[serde(default)]
+        sessions: Vec<Session>,
         /// Calls as last saved; those without an end are marked ended with 125.
         calls: Vec<Call>,
         /// What a person chose about sandboxes that are not ours.

@@ -27,6 +27,7 @@ mod others;
 mod outbox;
 pub mod reaper;
 pub mod request;
+mod resuming;
 pub mod session;
 mod sessions;
 mod shutdown;

@@ -1,7 +1,7 @@
 //! Pane sessions: opening, ending, forgetting. Each belongs to one generation of a sandbox.
 
 use super::books::{Need, Waiter};
-use super::effect::{Effect, Notice, NoticeKind};
+use super::effect::{Effect, Notice, NoticeKind, Record};
 use super::environment::{ActivityKind, Environment, Phase};
 use super::id::{ConversationId, EndpointId, EnvId, Generation, ReplyTo, SessionId};
 use super::lease::LeaseKind;
@@ -40,6 +40,7 @@ impl State {
         }
         session.size = at_least_one(session.size);
         self.adopt_as_shell(&session);
+        out.save(Record::Session(id.clone()));
         self.sessions.insert(id.clone(), session);
         self.queued.insert(id.clone());
         self.waiters.push(Waiter { reply, env: Some(env.clone()), need: Need::Session(id) });
@@ -88,7 +89,9 @@ impl State {
             sandbox,
             program: session.program.clone(),
             size: session.size,
+            resume: false,
         });
+        out.save(Record::Session(id.clone()));
     }
 
     /// The conversation's running session in this generation; opened if there is none.
@@ -151,6 +154,8 @@ impl State {
             return;
         }
         session.state = SessionState::Running;
+        self.resuming.remove(id);
+        out.save(Record::Session(id.clone()));
         let env = session.env.clone();
         let mut notice = Notice::new(NoticeKind::SessionOpened, "a session is open").env(&env).session(id);
         notice.conversation.clone_from(&session.conversation);
@@ -165,7 +170,12 @@ impl State {
             return;
         }
         let refusal = Refusal::new(RefusalKind::Failed, message, "`hermes-tui env show` says what is inside");
+        let resumed = self.resuming.contains_key(id);
         self.finish_session(out, id, None, message);
+        if resumed {
+            // A turn that waits for it is given a fresh one.
+            return;
+        }
         let waits: Vec<ConversationId> = self
             .waiters
             .iter()
@@ -221,7 +231,9 @@ impl State {
     fn finish_session(&mut self, out: &mut Outbox, id: &SessionId, exit_code: Option<i32>, why: &str) {
         let Some(session) = self.sessions.get_mut(id).filter(|session| !session.has_ended()) else { return };
         session.state = SessionState::Ended { exit_code, at: out.now, why: why.to_owned() };
+        out.save(Record::Session(id.clone()));
         self.queued.remove(id);
+        self.resuming.remove(id);
         let mut notice = Notice::new(NoticeKind::SessionEnded, why).env(&session.env).session(id);
         notice.conversation.clone_from(&session.conversation);
         let env = session.env.clone();
@@ -230,7 +242,7 @@ impl State {
         self.answer_session(out, id, &Answer::Refused(refusal));
         self.answer_session_end(out, id);
         self.edit(out, &env);
-        self.shed_sessions();
+        self.shed_sessions(out);
     }
 
     /// The sessions of a sandbox are over with it; those that wait for the next one go on waiting.
@@ -279,6 +291,7 @@ impl State {
         let Some(session) = self.sessions.get(id).filter(|session| session.has_ended()) else { return };
         let env = session.env.clone();
         self.sessions.remove(id);
+        out.save(Record::Session(id.clone()));
         // One that is not ours and that is gone stayed listed for this pane.
         self.edit(out, &env);
     }
@@ -305,7 +318,7 @@ impl State {
         env.person_typed |= typed && in_turn;
     }
 
-    fn shed_sessions(&mut self) {
+    fn shed_sessions(&mut self, out: &mut Outbox) {
         let ended = self.sessions.values().filter(|session| session.has_ended()).count();
         if ended <= MOST_ENDED {
             return;
@@ -314,6 +327,7 @@ impl State {
         if let Some((_, id)) = oldest {
             let id = id.clone();
             self.sessions.remove(&id);
+            out.save(Record::Session(id));
         }
     }
 }

@@ -57,6 +57,9 @@ pub struct State {
     /// Sessions that wait for their sandbox.
     #[serde(default)]
     pub queued: BTreeSet<SessionId>,
+    /// Sessions of an earlier host that are not open yet, and whether the backend was asked for them.
+    #[serde(default)]
+    pub resuming: BTreeMap<SessionId, bool>,
     /// The end of the host, once it was asked for.
     #[serde(default)]
     pub shutdown: Option<Shutdown>,
@@ -142,9 +145,10 @@ impl State {
             Event::EndpointUp(endpoint) => self.endpoint_up(out, &endpoint),
             Event::DeadlineReached => self.time_passed(out),
             Event::ClockJumped { by } => self.clock_jumped(out, by),
-            Event::Restored { environments, conversations, calls, choices, saved_at: _ } => {
+            Event::Restored { environments, conversations, sessions, calls, choices, saved_at: _ } => {
                 self.restore_choices(choices);
                 self.restore(out, environments, conversations, calls);
+                self.restore_sessions(out, sessions);
             }
         }
     }

@@ -2,7 +2,9 @@
 
 use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
-use crate::backend::Backend;
+use crate::backend::docker::places::MAIN;
+use crate::backend::{Backend, Standing};
+use crate::hermes;
 use crate::hermes::home::Places;
 use std::sync::Arc;
 
@@ -11,23 +13,34 @@ pub fn look_around(backends: Vec<Arc<dyn Backend>>, inbox: Inbox) {
     tokio::spawn(async move {
         let mut found = Vec::new();
         for backend in backends {
+            // Nobody named it, and nothing was ever there; or it is listed already.
+            if backend.standing() != Standing::Listed && backend.endpoint().as_str() != MAIN {
+                continue;
+            }
             let (state, usable) = match backend.probe().await {
                 Ok(probe) => (probe.description, true),
                 Err(error) => (format!("{}; {}", error.message, error.hint), false),
             };
             found.push((backend.endpoint().to_string(), state, usable));
         }
-        for home in Places::new(&|name| std::env::var(name).ok()).homes() {
-            let settings = home.settings();
-            let backend = settings.backend.as_deref().unwrap_or("local");
-            let (path, profile) = (home.path.display(), &home.profile);
-            let state = match settings.warnings.first() {
-                Some(warning) => warning.clone(),
-                None if backend == "docker" => format!("profile {profile} at {path}; its containers are listed"),
-                None => format!("profile {profile} at {path}; its sandboxes are of kind {backend}, not attachable yet"),
-            };
-            found.push(("hermes-agent".to_owned(), state, false));
-        }
+        found.extend(hermes().map(|state| ("hermes-agent".to_owned(), state, false)));
         inbox.send(Inbound::Msg(Msg::Found(found))).await;
     });
+}
+
+/// What is here of hermes-agent, for people.
+#[must_use]
+pub fn hermes() -> Option<String> {
+    let home = |home: hermes::home::Home| {
+        let settings = home.settings();
+        let backend = settings.backend.as_deref().unwrap_or("local");
+        let (path, profile) = (home.path.display(), &home.profile);
+        match settings.warnings.first() {
+            Some(warning) => warning.clone(),
+            None if backend == "docker" => format!("profile {profile} at {path}: its containers are listed"),
+            None => format!("profile {profile} at {path}: its sandboxes are of kind {backend}, not attachable yet"),
+        }
+    };
+    let all: Vec<String> = Places::new(&|name| std::env::var(name).ok()).homes().into_iter().map(home).collect();
+    (!all.is_empty()).then(|| all.join("; "))
 }

@@ -32,6 +32,8 @@ pub struct OpenedSession {
     pub generation: Generation,
     /// The size it was opened with.
     pub size: Size,
+    /// It was open already, and what it shows must be drawn anew.
+    pub resumed: bool,
     /// The PTY.
     pub link: PtyLink,
 }
@@ -245,14 +247,14 @@ impl Performer {
         let this = self.clone();
         let busy = self.inbox.outstanding();
         tokio::spawn(async move {
-            let (session, size) = (spec.session.clone(), spec.size);
+            let (session, size, resumed) = (spec.session.clone(), spec.size, spec.resume);
             let open = async {
                 let backend = this.backend(&endpoint)?;
                 within(LOOK, "opening a shell", backend.attach(sandbox, spec)).await
             };
             match open.await {
                 Ok(link) => {
-                    let opened = OpenedSession { session, generation, size, link };
+                    let opened = OpenedSession { session, generation, size, resumed, link };
                     this.inbox.send(Inbound::Opened(Box::new(opened))).await;
                 }
                 Err(e) => {

@@ -3,12 +3,20 @@
 use super::calls::ExecRequest;
 use super::event_log::{Happening, Subscriber};
 use super::inbound::{Inbound, Inbox};
-use crate::app::Model;
+use super::screen::ClientScreen;
+use super::{discovery, terminal};
+use crate::app::{ClientId, Model, Msg, Role};
+use crate::backend::Backend;
 use crate::domain::{Answer, Event, Moment, Refusal, RefusalKind, Request, SessionId};
+use crossterm::event::Event as TermEvent;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use tokio::sync::{mpsc, oneshot};
 
 /// A happening waits in a queue this long before its follower is dropped.
 const FOLLOW: usize = 1024;
+/// Numbers of clients up to this one are for terminals of the host's own process.
+const LOCAL_CLIENTS: u64 = 1;
 
 /// Reaches one host's loop. Cheap to clone.
 #[derive(Clone)]
@@ -75,6 +83,46 @@ impl HostHandle {
         let (reply, answer) = oneshot::channel();
         self.inbox.send(Inbound::SendKeys(session, bytes, reply)).await;
         answer.await.unwrap_or_else(|_| Err(ended()))
+    }
+
+    /// Attaches a terminal. It is drawn until it detaches, or [`HostHandle::gone`] is called.
+    pub async fn attach(&self, screen: ClientScreen, role: Role) -> ClientId {
+        static LAST: AtomicU64 = AtomicU64::new(LOCAL_CLIENTS);
+        let client = ClientId(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+        self.inbox.send(Inbound::Attach(client, Box::new(screen), role)).await;
+        client
+    }
+
+    /// Hands on what a terminal sends.
+    pub async fn terminal_event(&self, client: ClientId, event: TermEvent) {
+        if let Some(msg) = terminal::message(client, event) {
+            self.inbox.send(Inbound::Msg(msg)).await;
+        }
+    }
+
+    /// Says whether anybody is connected to the socket.
+    pub async fn connected(&self, any: bool) {
+        self.inbox.send(Inbound::Connected(any)).await;
+    }
+
+    /// Tells the screen something.
+    pub async fn tell_screen(&self, msg: Msg) {
+        self.inbox.send(Inbound::Msg(msg)).await;
+    }
+
+    /// A terminal took the last frame.
+    pub async fn drained(&self, client: ClientId) {
+        self.inbox.send(Inbound::Drained(client)).await;
+    }
+
+    /// A terminal is gone.
+    pub async fn gone(&self, client: ClientId) {
+        self.inbox.send(Inbound::Gone(client)).await;
+    }
+
+    /// Finds out what is on this machine, for the welcome.
+    pub fn look_around(&self, backends: Vec<Arc<dyn Backend>>) {
+        discovery::look_around(backends, self.inbox.clone());
     }
 
     /// Follows what happens; also what came after `after`, as far as it is kept. A follower that does not read is

@@ -11,11 +11,11 @@ use super::inbound::{Inbound, Inbox, Outbox, Settled};
 use super::journal::Journal;
 use super::screen::ClientScreen;
 use super::sessions::Sessions;
-use crate::app::{self, ClientId, Cmd, Model, Msg};
+use crate::app::{self, ClientId, Cmd, Model, Msg, Role};
 use crate::backend::AttachSpec;
 use crate::domain::{
-    Answer, BackendKind, Effect, Event, Moment, Notice, NoticeKind, Record, Refusal, RefusalKind, ReplyTo, Request,
-    Scope, SessionId, SessionState, Span,
+    Answer, BackendKind, Effect, Environment, Event, Moment, Notice, NoticeKind, Origin, Phase, Record, Refusal,
+    RefusalKind, ReplyTo, Request, Scope, SessionId, SessionState, Span,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -27,6 +27,9 @@ const BATCH: Duration = Duration::from_millis(4);
 const FRAME: Span = Span(16);
 /// After the order to end, this long is waited for sandboxes that do not end.
 const SHUTDOWN: Span = Span::seconds(20);
+
+/// A host that was started for a need ends this long after there is nothing left to host.
+const ALONE: Span = Span::seconds(30);
 
 /// Everything that a host is made of.
 pub struct HostParts {
@@ -42,6 +45,8 @@ pub struct HostParts {
     pub performer: Performer,
     /// The journal.
     pub journal: Journal,
+    /// It ends by itself once there is nothing left to host.
+    pub leaves: bool,
 }
 
 /// The loop's own memory.
@@ -64,6 +69,10 @@ pub struct Host {
     /// When the model asked to be woken. Kept, because asked again at that moment it names the next one.
     timer: Option<Moment>,
     ending: Option<Moment>,
+    leaves: bool,
+    connected: bool,
+    /// Since when there has been nothing to host.
+    alone: Option<Moment>,
     exit: bool,
     report: Vec<String>,
 }
@@ -78,7 +87,7 @@ impl Host {
     /// A host that has not started yet.
     #[must_use]
     pub fn new(parts: HostParts) -> Self {
-        let HostParts { model, clock, inbox, outbox, performer, journal } = parts;
+        let HostParts { model, clock, inbox, outbox, performer, journal, leaves } = parts;
         let log = EventLog::after(journal.last_seq());
         Self {
             model,
@@ -98,14 +107,17 @@ impl Host {
             wakes: 0,
             timer: None,
             ending: None,
+            leaves,
+            connected: false,
+            alone: None,
             exit: false,
             report: Vec::new(),
         }
     }
 
     /// Attaches a terminal.
-    pub fn attach(&mut self, client: ClientId, screen: ClientScreen) {
-        let msg = Msg::ClientAttached { client, size: screen.size(), caps: screen.caps() };
+    pub fn attach(&mut self, client: ClientId, screen: ClientScreen, role: Role) {
+        let msg = Msg::ClientAttached { client, size: screen.size(), caps: screen.caps(), role };
         self.clients.insert(client, screen);
         self.update(msg);
     }
@@ -135,7 +147,9 @@ impl Host {
             let now = self.clock.now();
             let frame = self.clients.values().filter_map(|c| c.next_frame(FRAME)).min();
             self.timer = [self.timer, self.model.next_timer(now)].into_iter().flatten().min();
-            let wake = [self.model.state.next_deadline(), self.timer, self.ending].into_iter().flatten().min();
+            self.alone = self.is_alone().then(|| self.alone.unwrap_or(now));
+            let leave = self.alone.map(|since| since + ALONE);
+            let wake = [self.model.state.next_deadline(), self.timer, self.ending, leave].into_iter().flatten().min();
             let inbound = tokio::select! {
                 biased;
                 inbound = self.outbox.first.recv() => inbound,
@@ -227,6 +241,10 @@ impl Host {
         if self.model.state.next_deadline().is_some_and(|at| at <= now) {
             self.update(Msg::Domain(Event::DeadlineReached));
         }
+        if self.alone.is_some_and(|since| since + ALONE <= now) {
+            tracing::info!("there is nothing left to host");
+            self.terminate();
+        }
         if self.timer.is_some_and(|at| at <= now) {
             self.timer = None;
             self.update(Msg::Timer);
@@ -248,9 +266,8 @@ impl Host {
             }
             Inbound::Subscribe(subscriber) => self.log.subscribe(subscriber),
             Inbound::Opened(opened) => {
-                let opened = *opened;
                 let session = opened.session.clone();
-                self.sessions.add(session.clone(), opened.generation, opened.size, opened.link, &self.inbox);
+                self.sessions.add(*opened, &self.inbox);
                 let awaited = self.model.state.sessions.get(&session);
                 if awaited.is_none_or(|s| matches!(s.state, SessionState::Ended { .. })) {
                     // It was closed, or its sandbox ended, while it was being opened.
@@ -271,15 +288,38 @@ impl Host {
                     screen.drained();
                 }
             }
+            Inbound::Attach(client, screen, role) => self.attach(client, *screen, role),
             Inbound::Gone(client) => {
+                let role = self.model.clients.get(&client).map(|c| c.role);
                 self.clients.remove(&client);
                 self.update(Msg::ClientDetached(client));
-                // This process owns the screen and everything behind it: without the one the other ends in order.
-                self.terminate();
+                if role == Some(Role::Owner) {
+                    // This process owns the screen and everything behind it: without the one the other ends in order.
+                    self.terminate();
+                }
             }
+            Inbound::Connected(any) => self.connected = any,
             Inbound::Terminate => self.terminate(),
             Inbound::Settled(reply) => self.settle.push(reply),
         }
+    }
+
+    /// Nobody is here, nothing of ours lives, and nothing is waited for.
+    fn is_alone(&self) -> bool {
+        let state = &self.model.state;
+        let lives = |env: &Environment| {
+            let moves = matches!(env.phase, Phase::Provisioning | Phase::Ready | Phase::Reaping);
+            env.origin == Origin::Managed
+                && (moves || env.books.end.is_some() || env.failure.as_ref().is_some_and(|f| f.retry_at.is_some()))
+        };
+        self.leaves
+            && self.ending.is_none()
+            && !self.connected
+            && self.clients.is_empty()
+            && self.replies.is_empty()
+            && state.down.keys().all(|endpoint| !self.model.needs(endpoint))
+            && state.sessions.values().all(|session| matches!(session.state, SessionState::Ended { .. }))
+            && !state.environments.values().any(lives)
     }
 
     fn terminate(&mut self) {
@@ -342,6 +382,7 @@ impl Host {
                     screen.bell();
                 }
             }
+            Cmd::SaveLayout(layout) => self.journal.save_layout(&layout),
             Cmd::Detach(client) => {
                 self.clients.remove(&client);
                 self.update(Msg::ClientDetached(client));
@@ -380,11 +421,11 @@ impl Host {
             }
             Effect::Choose { endpoint, chosen } => self.performer.choose(&endpoint, chosen),
             Effect::DeleteData(env) => self.performer.delete_data(&env),
-            Effect::OpenSession { session, env, generation, sandbox, program, size } => {
+            Effect::OpenSession { session, env, generation, sandbox, program, size, resume } => {
                 let Some(environment) = self.model.state.environments.get(&env) else { return };
                 let variables = session_env(&environment.name, &session);
                 let endpoint = environment.spec.endpoint.clone();
-                let spec = AttachSpec { session, program, env: variables, cwd: None, size };
+                let spec = AttachSpec { session, program, env: variables, cwd: None, size, resume };
                 self.performer.open_session(endpoint, sandbox, generation, spec);
             }
             // One that is still being opened is closed once it is open.

@@ -5,7 +5,7 @@
 
 use super::calls::ExecRequest;
 use super::event_log::Subscriber;
-use crate::app::{ClientId, Model, Msg};
+use crate::app::{ClientId, Model, Msg, Role};
 use crate::domain::{Answer, CallId, Event, Moment, Refusal, Request, SessionId};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -49,10 +49,14 @@ pub enum Inbound {
         /// then: what it asks next must not come before.
         known: oneshot::Sender<Option<i32>>,
     },
+    /// A terminal attaches.
+    Attach(ClientId, Box<super::screen::ClientScreen>, Role),
     /// A client's terminal took the last frame.
     Drained(ClientId),
     /// A client's terminal is gone.
     Gone(ClientId),
+    /// Whether anybody is connected to the socket.
+    Connected(bool),
     /// The process was told to end.
     Terminate,
     /// A test asks to be told when nothing is in flight.

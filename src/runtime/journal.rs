@@ -1,7 +1,7 @@
 //! The loop's side of the journal: what changed goes to the store, what it remembers comes back as an event.
 
 use super::store::{Limits, OutputStream, Store};
-use crate::app::{Msg, Stream};
+use crate::app::{Layout, Msg, Stream};
 use crate::domain::{CallId, Event, Moment, Notice, Record, State};
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -31,12 +31,14 @@ impl Journal {
         let event = Event::Restored {
             environments: restored.environments,
             conversations: restored.conversations,
+            sessions: restored.sessions,
             calls: restored.calls,
             choices: restored.choices,
             saved_at: restored.saved_at,
         };
         let at_open = troubles.iter().map(ToString::to_string).collect();
-        let msgs = std::iter::once(Msg::Domain(event)).chain(outputs).collect();
+        let layout = restored.layout.and_then(|text| serde_json::from_str(&text).ok()).map(Msg::LayoutRestored);
+        let msgs = std::iter::once(Msg::Domain(event)).chain(layout).chain(outputs).collect();
         (Self { store: Some(store), at_open, last_seq: restored.last_seq }, msgs)
     }
 
@@ -56,6 +58,13 @@ impl Journal {
     pub fn save(&self, state: &State, records: &BTreeSet<Record>, now: Moment) {
         if let Some(store) = &self.store {
             store.save(now, state, records);
+        }
+    }
+
+    /// Has tabs and splits written.
+    pub fn save_layout(&self, layout: &Layout) {
+        if let (Some(store), Ok(text)) = (&self.store, serde_json::to_string(layout)) {
+            store.write_layout(text);
         }
     }
 

@@ -10,8 +10,12 @@ pub struct HostOptions {
     pub paths: Paths,
     /// The configuration file as read.
     pub config: LoadedConfig,
+    /// The engine for new containers: a URL, or the name of an endpoint.
+    pub endpoint: Option<String>,
     /// With a screen in this terminal (`hermes-tui`), or without (`hermes-tui serve`).
     pub screen: bool,
+    /// Started because something needed a host: it ends by itself once there is nothing left to host.
+    pub leaves: bool,
 }
 
 /// Why a host ended otherwise than in order. The code is the process's exit code.

@@ -3,9 +3,10 @@
 use super::terminal::{FrameBuffer, FrameTerminal};
 use crate::app::ClientCaps;
 use crate::app::view_model::ViewModel;
+use crate::config::{self, Options};
 use crate::domain::{Moment, Size, Span};
 use crate::term::CursorShape;
-use crate::ui;
+use crate::ui::{self, ColourDepth};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crossterm::cursor::SetCursorStyle;
@@ -14,16 +15,18 @@ use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
 use ratatui::{TerminalOptions, Viewport};
 use std::io::{self, Write};
-use std::sync::mpsc;
 
 /// More than this is not handed to a terminal's clipboard: many cut it short without a word.
 const CLIPBOARD_BYTES: usize = 8 * 1024 * 1024;
+
+/// Where frames go. False when nobody takes them any more.
+pub type Frames = Box<dyn Fn(Vec<u8>) -> bool + Send>;
 
 /// A terminal that shows the model.
 pub struct ClientScreen {
     terminal: FrameTerminal,
     buffer: FrameBuffer,
-    sink: mpsc::Sender<Vec<u8>>,
+    frames: Frames,
     style: ui::Style,
     caps: ClientCaps,
     size: Size,
@@ -38,17 +41,17 @@ pub struct ClientScreen {
 }
 
 impl ClientScreen {
-    /// A screen whose frames go to `sink`, one at a time: the next one after [`ClientScreen::drained`].
+    /// A screen whose frames go to `frames`, one at a time: the next one after [`ClientScreen::drained`].
     ///
     /// # Errors
     /// When the drawing buffer cannot be made.
-    pub fn new(size: Size, caps: ClientCaps, style: ui::Style, sink: mpsc::Sender<Vec<u8>>) -> io::Result<Self> {
+    pub fn new(size: Size, caps: ClientCaps, style: ui::Style, frames: Frames) -> io::Result<Self> {
         let buffer = FrameBuffer::default();
         let terminal = frame_terminal(&buffer, size)?;
         Ok(Self {
             terminal,
             buffer,
-            sink,
+            frames,
             style,
             caps,
             size,
@@ -59,6 +62,23 @@ impl ClientScreen {
             clipboard: None,
             bell: false,
         })
+    }
+
+    /// A screen as the settings and its terminal want it.
+    ///
+    /// # Errors
+    /// When the drawing buffer cannot be made.
+    pub fn for_terminal(options: &Options, mut caps: ClientCaps, size: Size, frames: Frames) -> io::Result<Self> {
+        if let Some(ascii) = options.ascii {
+            caps.unicode = !ascii;
+        }
+        let theme = match options.theme {
+            config::Theme::Dark => ui::Theme::dark(),
+            config::Theme::Light => ui::Theme::light(),
+            config::Theme::Mono => ui::Theme::mono(),
+        };
+        let style = ui::Style::new(&theme, ColourDepth::from_count(caps.colours), caps.unicode);
+        Self::new(size, caps, style, frames)
     }
 
     /// Its size.
@@ -167,7 +187,7 @@ impl ClientScreen {
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
-        self.under_way = self.sink.send(bytes).is_ok();
+        self.under_way = (self.frames)(bytes);
     }
 }
 

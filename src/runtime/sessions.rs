@@ -1,8 +1,9 @@
 //! Open pane sessions: a reader, a writer and a resizer for each, with back-pressure both ways.
 
+use super::effects::OpenedSession;
 use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
-use crate::domain::{Event, Generation, SessionId, Size};
+use crate::domain::{Event, SessionId, Size};
 use crate::pty::PtyLink;
 use std::collections::BTreeMap;
 use std::future::poll_fn;
@@ -42,7 +43,8 @@ struct Open {
 
 impl Sessions {
     /// Takes over a fresh PTY: tells that it is open, then forwards its output and its end.
-    pub fn add(&mut self, session: SessionId, generation: Generation, size: Size, link: PtyLink, inbox: &Inbox) {
+    pub fn add(&mut self, opened: OpenedSession, inbox: &Inbox) {
+        let OpenedSession { session, generation, size, resumed, link } = opened;
         self.last_serial += 1;
         let serial = self.last_serial;
         let PtyLink { reader, writer, control, exit } = link;
@@ -54,7 +56,7 @@ impl Sessions {
         let inbox = inbox.clone();
         let closing = Arc::clone(&close);
         let control: Arc<dyn crate::pty::PtyControl> = Arc::from(control);
-        tokio::spawn(resize_all(Arc::clone(&control), sizes));
+        tokio::spawn(resize_all(Arc::clone(&control), sizes, resumed));
         let (id, mine) = (session.clone(), Arc::clone(&control));
         tokio::spawn(async move {
             inbox.event(Event::SessionOpened { session: id.clone(), generation }).await;
@@ -207,7 +209,13 @@ async fn write_all(
     }
 }
 
-async fn resize_all(control: Arc<dyn crate::pty::PtyControl>, mut sizes: watch::Receiver<Size>) {
+async fn resize_all(control: Arc<dyn crate::pty::PtyControl>, mut sizes: watch::Receiver<Size>, resumed: bool) {
+    if resumed {
+        // What it showed is not known any more. A program draws itself anew when it is told of another size.
+        let size = *sizes.borrow();
+        let _ = control.resize(Size { rows: size.rows.saturating_add(1), ..size }).await;
+        let _ = control.resize(size).await;
+    }
     while sizes.changed().await.is_ok() {
         let size = *sizes.borrow_and_update();
         let _ = control.resize(size).await;

@@ -12,15 +12,17 @@ use super::paths::Paths;
 use super::screen::ClientScreen;
 use super::terminal::{self, TerminalGuard};
 use super::watcher;
-use crate::app::{ClientId, Model, Msg};
+use crate::app::{ClientId, Model, Msg, Role};
 use crate::backend::Backend;
-use crate::backend::docker::DockerConfig;
+use crate::backend::docker::contexts;
+use crate::backend::docker::places::{self, Named, Search};
+use crate::backend::docker::{DockerConfig, Kin};
 use crate::backend::local::LocalConfig;
 use crate::backend::registry::{self, BackendsConfig};
 use crate::config::{self, Options};
-use crate::domain::{EndpointId, Event};
-use crate::ui::{self, ColourDepth};
+use crate::domain::{BackendKind, EndpointId, Event};
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -35,6 +37,8 @@ pub struct Prepared {
     pub handle: HostHandle,
     /// What its backends are, by endpoint.
     pub backends: BTreeMap<EndpointId, Arc<dyn Backend>>,
+    /// The endpoint of each kind that is meant where none is named.
+    pub usual: BTreeMap<BackendKind, EndpointId>,
     inbox: Inbox,
     options: Options,
 }
@@ -66,11 +70,21 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
     let clock = Clock::system();
     settings.options.utc_offset_seconds = jiff::ZonedDateTime::now().offset().seconds();
     let (inbox, outbox) = inbound::channel();
-    let backends = backends(paths, &settings.options)?;
+    let engines = engines(options, &settings.options);
+    settings.warnings.extend(engines.warnings.iter().cloned());
+    if settings.options.env.backend == BackendKind::Docker {
+        settings.options.env.endpoint = Some(engines.default.to_string());
+    }
+    let usual = BTreeMap::from([
+        (BackendKind::Local, EndpointId::new("local")),
+        (BackendKind::Docker, engines.default.clone()),
+    ]);
+    let backends = backends(paths, &settings.options, engines)?;
     let performer = Performer::new(backends.clone(), paths.environments(), inbox.clone());
     let (journal, remembered) = Journal::open(&paths.journal(), clock.now());
     let model = Model::new(settings.options.clone(), seed());
-    let mut host = Host::new(HostParts { model, clock, inbox: inbox.clone(), outbox, performer, journal });
+    let mut host =
+        Host::new(HostParts { model, clock, inbox: inbox.clone(), outbox, performer, journal, leaves: options.leaves });
     host.restore(vec![Msg::Domain(Event::ConsentGiven(settings.options.hermes.clone()))]);
     host.restore(remembered);
     let trouble = settings.warnings.into_iter().map(|text| {
@@ -85,18 +99,62 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
         watcher::watch(backend, inbox.clone());
     }
     let handle = HostHandle::new(inbox.clone());
-    Ok(Prepared { host, handle, backends, inbox, options: settings.options })
+    Ok(Prepared { host, handle, backends, usual, inbox, options: settings.options })
 }
 
-fn backends(paths: &Paths, options: &Options) -> Result<BTreeMap<EndpointId, Arc<dyn Backend>>, HostError> {
+fn variable(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Where engines may be. Asks none.
+#[must_use]
+pub fn engines(options: &HostOptions, settings: &Options) -> places::Found {
+    let named: Vec<Named> = settings
+        .endpoints
+        .iter()
+        .map(|(name, endpoint)| Named {
+            name: name.clone(),
+            url: endpoint.url.clone(),
+            certificates: endpoint.certificates.as_ref().map(PathBuf::from),
+        })
+        .collect();
+    places::find(&Search {
+        flag: options.endpoint.as_deref(),
+        named: &named,
+        preferred: settings.env.engine.as_deref(),
+        data_dir: &options.paths.data_dir,
+        variable: &variable,
+    })
+}
+
+/// How the embedded backend is made.
+///
+/// # Errors
+/// The program's own file cannot be found.
+pub fn local(paths: &Paths, options: &Options) -> Result<LocalConfig, HostError> {
     let exe = std::env::current_exe().map_err(|error| {
         HostError::failed(format!("cannot find the program's own file: {error}"), "start it by its full path")
     })?;
     let mut local = LocalConfig::new(exe, &paths.data_dir, &paths.runtime_dir);
     local.shell = options.shell.first().cloned();
-    let mut docker = DockerConfig::new(&paths.data_dir, &|name| std::env::var(name).ok());
-    docker.shell.clone_from(&local.shell);
-    Ok(registry::build(BackendsConfig { local: Some(local), docker: Some(docker) }))
+    Ok(local)
+}
+
+fn backends(
+    paths: &Paths,
+    options: &Options,
+    engines: places::Found,
+) -> Result<BTreeMap<EndpointId, Arc<dyn Backend>>, HostError> {
+    let local = local(paths, options)?;
+    let kin = Kin::default();
+    let docker = engines.spots.into_iter().map(|spot| {
+        let mut docker = DockerConfig::at(&paths.data_dir, spot, kin.clone());
+        docker.shell.clone_from(&local.shell);
+        docker.credentials = contexts::config_folder(&variable);
+        docker
+    });
+    let docker = docker.collect();
+    Ok(registry::build(BackendsConfig { local: Some(local), docker }))
 }
 
 /// What the journal remembers on endpoints that this host does not have must not wait for an answer of theirs.
@@ -108,14 +166,6 @@ fn unknown_endpoints(host: &Host, backends: &BTreeMap<EndpointId, Arc<dyn Backen
     unknown
         .map(|endpoint| Msg::Domain(Event::EndpointDown { endpoint: endpoint.clone(), detail: detail.clone() }))
         .collect()
-}
-
-fn theme(theme: config::Theme) -> ui::Theme {
-    match theme {
-        config::Theme::Dark => ui::Theme::dark(),
-        config::Theme::Light => ui::Theme::light(),
-        config::Theme::Mono => ui::Theme::mono(),
-    }
 }
 
 fn seed() -> u64 {
@@ -134,16 +184,20 @@ impl Prepared {
                 "run it in a terminal, or use hermes-tui serve for a host without a screen",
             )
         };
-        let mut caps = terminal::caps(&|name| std::env::var(name).ok());
-        if let Some(ascii) = self.options.ascii {
-            caps.unicode = !ascii;
-        }
-        let theme = theme(self.options.theme);
-        let style = ui::Style::new(&theme, ColourDepth::from_count(caps.colours), caps.unicode);
+        let caps = terminal::caps(&|name| std::env::var(name).ok());
         let guard = TerminalGuard::take(self.options.mouse).map_err(failed)?;
-        let frames = terminal::frame_writer(HERE, self.inbox.clone());
-        let screen = ClientScreen::new(terminal::size(), caps, style, frames).map_err(failed)?;
-        self.host.attach(HERE, screen);
+        let (drained, gone) = (self.inbox.clone(), self.inbox.clone());
+        let frames = terminal::frame_writer(
+            move || drained.send_blocking(Inbound::Drained(HERE)),
+            move || gone.send_blocking(Inbound::Gone(HERE)),
+        );
+        let screen = ClientScreen::for_terminal(
+            &self.options,
+            caps,
+            terminal::size(),
+            Box::new(move |f| frames.send(f).is_ok()),
+        );
+        self.host.attach(HERE, screen.map_err(failed)?, Role::Owner);
         terminal::read_terminal(HERE, self.inbox.clone());
         discovery::look_around(self.backends.values().cloned().collect(), self.inbox.clone());
         Ok(guard)

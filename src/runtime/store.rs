@@ -9,7 +9,7 @@ mod disk;
 mod output;
 mod secrets;
 
-use crate::domain::{Call, CallId, Choices, Conversation, EnvId, Environment, Moment, Record, Span, State};
+use crate::domain::{Call, CallId, Choices, Conversation, EnvId, Environment, Moment, Record, Session, Span, State};
 use crate::runtime::redact::redact;
 use disk::Disk;
 use output::OutputBuffer;
@@ -83,10 +83,14 @@ pub struct Restored {
     pub environments: Vec<Environment>,
     /// Conversations with their turns.
     pub conversations: Vec<Conversation>,
+    /// Pane sessions.
+    pub sessions: Vec<Session>,
     /// Commands.
     pub calls: Vec<Call>,
     /// What a person chose about sandboxes that are not ours.
     pub choices: Choices,
+    /// Tabs and splits, as JSON.
+    pub layout: Option<String>,
     /// When it was last written; zero if never.
     pub saved_at: Moment,
     /// Number of the last event.
@@ -122,6 +126,8 @@ pub enum Change {
     Conversation(Box<Conversation>),
     /// Write a command.
     Call(Box<Call>),
+    /// Write a pane session.
+    Session(Box<Session>),
     /// Write what a person chose about sandboxes that are not ours.
     Choices(Box<Choices>),
     /// Delete a row.
@@ -136,6 +142,7 @@ impl Change {
             Record::Environment(id) => state.environments.get(id).map(|e| Self::Environment(Box::new(e.clone()))),
             Record::Conversation(id) => state.conversations.get(id).map(|c| Self::Conversation(Box::new(c.clone()))),
             Record::Call(id) => state.calls.get(id).map(|c| Self::Call(Box::new(c.clone()))),
+            Record::Session(id) => state.sessions.get(id).map(|s| Self::Session(Box::new(s.clone()))),
             Record::Choices => Some(Self::Choices(Box::new(state.choices.clone()))),
         };
         found.unwrap_or_else(|| Self::Delete(record.clone()))
@@ -146,6 +153,7 @@ impl Change {
             Self::Environment(env) => Record::Environment(env.id.clone()),
             Self::Conversation(conversation) => Record::Conversation(conversation.id.clone()),
             Self::Call(call) => Record::Call(call.id.clone()),
+            Self::Session(session) => Record::Session(session.id.clone()),
             Self::Choices(_) => Record::Choices,
             Self::Delete(record) => record.clone(),
         }
@@ -161,6 +169,7 @@ struct Pending {
     /// Values of variables, to keep them out of outputs and command lines.
     values: BTreeMap<EnvId, Vec<String>>,
     events: VecDeque<(u64, Moment, Value)>,
+    layout: Option<String>,
     troubles: VecDeque<Trouble>,
     writing: bool,
     failing: bool,
@@ -173,7 +182,10 @@ impl Pending {
     }
 
     fn nothing_to_write(&self) -> bool {
-        self.changes.is_empty() && self.events.is_empty() && self.outputs.values().all(|buffer| !buffer.dirty)
+        self.changes.is_empty()
+            && self.events.is_empty()
+            && self.layout.is_none()
+            && self.outputs.values().all(|buffer| !buffer.dirty)
     }
 
     fn remember_values(&mut self, env: &Environment) {
@@ -199,6 +211,7 @@ struct Batch {
     changes: BTreeMap<Record, Change>,
     outputs: Vec<(CallId, Vec<OutputChunk>)>,
     events: VecDeque<(u64, Moment, Value)>,
+    layout: Option<String>,
 }
 
 #[derive(Debug)]
@@ -289,6 +302,12 @@ impl Store {
             _ => {}
         }
         change
+    }
+
+    /// Has tabs and splits written. Never waits.
+    pub fn write_layout(&self, layout: String) {
+        self.shared.lock().layout = Some(layout);
+        self.shared.changed.notify_all();
     }
 
     /// Has the rows that an effect named written as they are in the state now.
@@ -447,6 +466,7 @@ fn next_batch(shared: &Shared) -> (Option<Batch>, bool) {
         changes: std::mem::take(&mut pending.changes),
         outputs,
         events: std::mem::take(&mut pending.events),
+        layout: pending.layout.take(),
     };
     (Some(batch), pending.ending)
 }
@@ -480,6 +500,7 @@ fn put_back(shared: &Shared, batch: Batch, why: &str) {
             buffer.dirty = true;
         }
     }
+    pending.layout = pending.layout.take().or(batch.layout);
     for event in batch.events.into_iter().rev() {
         if pending.events.len() < EVENTS_WAITING {
             pending.events.push_front(event);

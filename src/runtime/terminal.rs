@@ -132,37 +132,46 @@ pub fn caps(var: &dyn Fn(&str) -> Option<String>) -> ClientCaps {
     ClientCaps { colours, unicode }
 }
 
-/// Forwards what the terminal sends until it ends.
+/// Forwards what the terminal of this process sends until it ends.
 pub fn read_terminal(client: ClientId, inbox: Inbox) {
-    watch_for_hangup(client, inbox.clone());
+    let gone = inbox.clone();
+    watch_for_hangup(move || gone.send_blocking(Inbound::Gone(client)));
     tokio::spawn(async move {
         let mut events = EventStream::new();
         while let Some(Ok(event)) = events.next().await {
-            let msg = match event {
-                TermEvent::Key(key) if key.kind != KeyEventKind::Release => Msg::Key { client, key },
-                TermEvent::Key(_) => continue,
-                TermEvent::Mouse(mouse) => Msg::Mouse { client, mouse },
-                TermEvent::Paste(text) => Msg::Paste { client, text },
-                TermEvent::FocusGained => Msg::Focus { client, gained: true },
-                TermEvent::FocusLost => Msg::Focus { client, gained: false },
-                TermEvent::Resize(cols, rows) => Msg::ClientResized { client, size: Size { rows, cols } },
-            };
-            inbox.send(Inbound::Msg(msg)).await;
+            if let Some(msg) = message(client, event) {
+                inbox.send(Inbound::Msg(msg)).await;
+            }
         }
         inbox.send(Inbound::Gone(client)).await;
     });
 }
 
-/// Tells when the terminal is gone. Needed because the reader of events takes an end of input for nothing to read, and
-/// a frame that fails may be long in coming. Waits for no readable input, so that only a hang-up wakes it.
-fn watch_for_hangup(client: ClientId, inbox: Inbox) {
+/// What the model is told of an event of a client's terminal.
+#[must_use]
+pub fn message(client: ClientId, event: TermEvent) -> Option<Msg> {
+    Some(match event {
+        TermEvent::Key(key) if key.kind != KeyEventKind::Release => Msg::Key { client, key },
+        TermEvent::Key(_) => return None,
+        TermEvent::Mouse(mouse) => Msg::Mouse { client, mouse },
+        TermEvent::Paste(text) => Msg::Paste { client, text },
+        TermEvent::FocusGained => Msg::Focus { client, gained: true },
+        TermEvent::FocusLost => Msg::Focus { client, gained: false },
+        TermEvent::Resize(cols, rows) => Msg::ClientResized { client, size: Size { rows, cols } },
+    })
+}
+
+/// Tells when the terminal of this process is gone. Needed because the reader of events takes an end of input for
+/// nothing to read, and a frame that fails may be long in coming. Waits for no readable input, so that only a hang-up
+/// wakes it.
+pub fn watch_for_hangup(gone: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         let stdin = io::stdin();
         loop {
             let mut asked = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
             match poll(&mut asked, PollTimeout::NONE) {
                 Err(Errno::EINTR) => {}
-                Ok(1..) => return inbox.send_blocking(Inbound::Gone(client)),
+                Ok(1..) => return gone(),
                 Ok(_) | Err(_) => return,
             }
         }
@@ -195,10 +204,13 @@ impl Write for FrameBuffer {
 /// A terminal of ratatui that draws into a buffer.
 pub type FrameTerminal = ratatui::Terminal<CrosstermBackend<FrameBuffer>>;
 
-/// Starts the thread that writes frames to standard output. One frame is under way at a time: the loop sends the
-/// next one after [`Inbound::Drained`], so that a slow terminal costs frames, not memory.
+/// Starts the thread that writes frames to standard output. One frame is under way at a time: the next one comes after
+/// `drained`, so that a slow terminal costs frames, not memory. `gone` is called when the terminal takes nothing more.
 #[must_use]
-pub fn frame_writer(client: ClientId, inbox: Inbox) -> mpsc::Sender<Vec<u8>> {
+pub fn frame_writer(
+    drained: impl Fn() + Send + 'static,
+    gone: impl FnOnce() + Send + 'static,
+) -> mpsc::Sender<Vec<u8>> {
     let (frames, queue) = mpsc::channel::<Vec<u8>>();
     std::thread::spawn(move || {
         for frame in queue {
@@ -209,11 +221,10 @@ pub fn frame_writer(client: ClientId, inbox: Inbox) -> mpsc::Sender<Vec<u8>> {
             }
             if let Err(e) = out.write_all(&frame).and_then(|()| out.flush()) {
                 tracing::warn!("the terminal is gone: {e}");
-                inbox.send_blocking(Inbound::Gone(client));
-                return;
+                return gone();
             }
             drop(out);
-            inbox.send_blocking(Inbound::Drained(client));
+            drained();
         }
     });
     frames

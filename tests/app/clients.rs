@@ -3,7 +3,7 @@
 use crate::world::{CLIENT, World};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 use hermes_tui::app::view_model::{Mode, PaneContent, ViewModel};
-use hermes_tui::app::{ClientCaps, ClientId, Msg, view_model};
+use hermes_tui::app::{ClientCaps, ClientId, Msg, Role, view_model};
 use hermes_tui::domain::Size;
 
 const OTHER: ClientId = ClientId(2);
@@ -12,7 +12,7 @@ fn two() -> World {
     let mut world = World::with_shell();
     world.keys("C-b %");
     let caps = ClientCaps { colours: 16, unicode: false };
-    world.msg(Msg::ClientAttached { client: OTHER, size: Size { rows: 24, cols: 80 }, caps });
+    world.msg(Msg::ClientAttached { client: OTHER, size: Size { rows: 24, cols: 80 }, caps, role: Role::Guest });
     world
 }
 
@@ -86,6 +86,6 @@ fn with_nobody_there_everything_runs_on() {
     assert!(world.model.work.screens[&session].text().contains("still here"));
     assert_eq!(world.model.next_timer(world.now), None);
     let caps = ClientCaps { colours: 16, unicode: true };
-    world.msg(Msg::ClientAttached { client: CLIENT, size: Size { rows: 30, cols: 100 }, caps });
+    world.msg(Msg::ClientAttached { client: CLIENT, size: Size { rows: 30, cols: 100 }, caps, role: Role::Guest });
     assert_eq!((world.mode(), world.view().panes.len()), (Mode::Pane, 2));
 }

@@ -3,7 +3,7 @@
 use crate::world::{CLIENT, World};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use hermes_tui::app::view_model::{Mode, PaneContent};
-use hermes_tui::app::{ClientCaps, ClientId, Msg, view_model};
+use hermes_tui::app::{ClientCaps, ClientId, Msg, Role, view_model};
 use hermes_tui::domain::{EnvSpec, Event, Persistence, Scope, SessionId, Size, Span};
 use proptest::prelude::*;
 
@@ -129,7 +129,7 @@ fn take(world: &mut World, step: Step) {
             let client = ClientId(2);
             if attach {
                 let caps = ClientCaps { colours: 0, unicode: false };
-                world.msg(Msg::ClientAttached { client, size: Size { rows: 30, cols: 90 }, caps });
+                world.msg(Msg::ClientAttached { client, size: Size { rows: 30, cols: 90 }, caps, role: Role::Guest });
             } else {
                 world.msg(Msg::ClientDetached(client));
             }

@@ -1,7 +1,7 @@
 //! A model with one client and a world that carries out what it asks for at once.
 
 use hermes_tui::app::view_model::{Mode, Overlay, Pane, PaneContent, Sidebar, SidebarRow, ViewModel};
-use hermes_tui::app::{ClientCaps, ClientId, Cmd, Model, Msg, Stream, update, view_model};
+use hermes_tui::app::{ClientCaps, ClientId, Cmd, Model, Msg, Role, Stream, update, view_model};
 use hermes_tui::config::{KeyPress, Options};
 use hermes_tui::domain::{
     CallId, CallSource, ConversationId, Effect, EndpointId, EnvId, EnvSpec, Event, Evidence, FailureKind, Moment,
@@ -58,7 +58,7 @@ impl World {
         };
         world.event(Event::Snapshot { endpoint: EndpointId::new("local"), found: Vec::new() });
         let caps = ClientCaps { colours: 16_777_216, unicode: true };
-        world.msg(Msg::ClientAttached { client: CLIENT, size: Size { rows, cols }, caps });
+        world.msg(Msg::ClientAttached { client: CLIENT, size: Size { rows, cols }, caps, role: Role::Owner });
         world
     }
 

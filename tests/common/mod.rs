@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 /// The binary under test.
 pub const EXE: &str = env!("CARGO_BIN_EXE_hermes-tui");
+/// The screen with its host in one process, as a command line.
+pub const FOREGROUND: &str = concat!(env!("CARGO_BIN_EXE_hermes-tui"), " --foreground");
 /// A fact that has not come about by then never will.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -253,8 +255,13 @@ pub struct Tmux {
 }
 
 impl Tmux {
-    /// Shows the program, and afterwards its exit code as `ended=N`.
+    /// Shows the screen with its host in one process, and afterwards its exit code as `ended=N`.
     pub fn open(profile: &Profile, cols: u16, rows: u16) -> Option<Self> {
+        Self::start(profile, cols, rows, &format!("{FOREGROUND}; echo ended=$?"))
+    }
+
+    /// Attaches to the host, which is started if none runs; afterwards the exit code as `ended=N`.
+    pub fn attach(profile: &Profile, cols: u16, rows: u16) -> Option<Self> {
         Self::start(profile, cols, rows, &format!("{EXE}; echo ended=$?"))
     }
 

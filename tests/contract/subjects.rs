@@ -237,7 +237,7 @@ mod docker {
     };
     use crate::engine::{self, Cleaner, Image, Proxy};
     use crate::podman::{Mode, Podman};
-    use hermes_tui::backend::docker::DockerConfig;
+    use hermes_tui::backend::docker::{DockerConfig, Place};
     use hermes_tui::domain::{BackendKind, EndpointId};
 
     /// Containers of an engine, in a profile of its own.
@@ -270,7 +270,7 @@ mod docker {
             let data = podman.as_ref().map_or_else(|| folder.path().join("data"), Podman::data);
             let proxy = Proxy::new(folder.path().join("engine.sock"), socket.clone());
             let mut config = DockerConfig::new(data, &|_| None);
-            config.sockets = vec![proxy.path.clone()];
+            config.spot.places = vec![Place::socket(&proxy.path)];
             config.stop_grace = engine::GRACE;
             let image = Image::usual(&socket).await;
             Self { proxy, cleaner: Cleaner::new(config, socket, image), podman, _folder: folder }

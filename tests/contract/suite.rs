@@ -22,7 +22,14 @@ async fn made(subject: &dyn Subject, env: &str) -> (Arc<dyn Backend>, SandboxId)
 }
 
 fn session(name: &str, program: &[String], size: Size) -> AttachSpec {
-    AttachSpec { session: SessionId::new(name), program: program.to_vec(), env: Vec::new(), cwd: None, size }
+    AttachSpec {
+        session: SessionId::new(name),
+        program: program.to_vec(),
+        env: Vec::new(),
+        cwd: None,
+        size,
+        resume: false,
+    }
 }
 
 fn command(name: &str, argv: &[&str]) -> ExecSpec {

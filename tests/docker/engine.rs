@@ -25,7 +25,8 @@ pub fn socket() -> Option<PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
     let found = FOUND.get_or_init(|| {
         let config = DockerConfig::new("/nonexistent", &|name| std::env::var(name).ok());
-        config.sockets.into_iter().find(|path| std::os::unix::net::UnixStream::connect(path).is_ok())
+        let sockets = config.spot.places.into_iter().filter_map(|place| Some(place.address.ok()?.socket()?.to_owned()));
+        sockets.into_iter().find(|path| std::os::unix::net::UnixStream::connect(path).is_ok())
     });
     if found.is_none() {
         let required = std::env::var("HTUI_TEST_DOCKER").is_ok_and(|value| value == "required");

@@ -68,7 +68,14 @@ async fn an_image_without_a_shell_says_so_in_one_sentence() {
     let world = World::with(socket, image);
     let sandbox = world.sandbox().await;
     let size = Size { rows: 24, cols: 80 };
-    let spec = AttachSpec { session: SessionId::new("s"), program: Vec::new(), env: Vec::new(), cwd: None, size };
+    let spec = AttachSpec {
+        session: SessionId::new("s"),
+        program: Vec::new(),
+        env: Vec::new(),
+        cwd: None,
+        size,
+        resume: false,
+    };
     let error = world.backend.attach(sandbox.clone(), spec).await.err().expect("no session");
     assert_eq!(error.message, "there is no shell in the image: looked for sh, bash, ash, dash and /busybox/sh");
     assert_eq!(world.backend.evidence(sandbox).await.expect("evidence").processes, []);

@@ -30,8 +30,12 @@ pub enum Reply {
     Json(u16, Value),
     /// Lines of JSON, then the end.
     Lines(Vec<Value>),
+    /// Lines of JSON one after the other, with time between them, then the end.
+    Slowly(Vec<Value>),
     /// A stream that stays open.
     Open,
+    /// A stream that ends when this is said.
+    Until(Arc<tokio::sync::Notify>),
     /// A raw stream: these bytes, then it stays open.
     Raw(Vec<u8>),
     /// A raw stream: these bytes, then its end.
@@ -98,6 +102,21 @@ pub async fn serve(
                 let body: String = lines.iter().map(|line| format!("{line}\n")).collect();
                 let kind = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
                 ((head(200, &kind) + &body).into_bytes(), Then::Next)
+            }
+            Reply::Slowly(lines) => {
+                let head = head(200, "Content-Type: application/json\r\nConnection: close\r\n");
+                let _ = stream.write_all(head.as_bytes()).await;
+                for line in lines {
+                    let _ = stream.write_all(format!("{line}\n").as_bytes()).await;
+                    tokio::time::sleep(std::time::Duration::from_millis(2)).await;
+                }
+                return;
+            }
+            Reply::Until(end) => {
+                let head = head(200, "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n");
+                let _ = stream.write_all(head.as_bytes()).await;
+                end.notified().await;
+                return;
             }
             Reply::Open => {
                 (head(200, "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n").into_bytes(), Then::Stay)

@@ -17,6 +17,7 @@ fn spec(program: &[&str], cwd: Option<&str>, term: &str) -> AttachSpec {
         env: vec![("TERM".to_owned(), term.to_owned())],
         cwd: cwd.map(str::to_owned),
         size: SIZE,
+        resume: false,
     }
 }
 

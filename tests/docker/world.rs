@@ -5,7 +5,7 @@
 use super::engine::{self, Cleaner, Image};
 use super::podman::{Mode, Podman};
 use bollard::models::ContainerCreateBody;
-use hermes_tui::backend::docker::{DockerBackend, DockerConfig};
+use hermes_tui::backend::docker::{DockerBackend, DockerConfig, Place};
 use hermes_tui::backend::{AttachSpec, Backend, ExecSpec, ProvisionSpec};
 use hermes_tui::domain::{BackendKind, CallId, EndpointId, EnvId, EnvSpec, Generation, SandboxId, SessionId, Size};
 use hermes_tui::pty::PtyLink;
@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt;
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
 pub struct World {
-    folder: tempfile::TempDir,
+    pub folder: tempfile::TempDir,
     pub cleaner: Cleaner,
     pub backend: Arc<DockerBackend>,
     podman: Option<Podman>,
@@ -34,7 +34,7 @@ impl World {
     pub fn with(socket: std::path::PathBuf, image: Image) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut config = DockerConfig::new(folder.path().join("data"), &|_| None);
-        config.sockets = vec![socket.clone()];
+        config.spot.places = vec![Place::socket(&socket)];
         config.stop_grace = engine::GRACE;
         let backend = engine::backend(&config);
         Self { folder, cleaner: Cleaner::new(config, socket, image), backend, podman: None }
@@ -66,20 +66,7 @@ impl World {
             podman.lend(&env.join("home"));
             podman.lend(&env.join("workspace"));
         }
-        ProvisionSpec {
-            env: EnvId::new("e1"),
-            name: "box".into(),
-            generation: Generation(1),
-            spec: EnvSpec {
-                backend: BackendKind::Docker,
-                endpoint: EndpointId::new("docker"),
-                image: Some(self.cleaner.image.name.clone()),
-                ..EnvSpec::local()
-            },
-            home: env.join("home"),
-            workspace: env.join("workspace"),
-            conversation: None,
-        }
+        wanted(&env, &self.cleaner.image.name)
     }
 
     pub async fn sandbox(&self) -> SandboxId {
@@ -97,7 +84,7 @@ impl World {
     pub async fn open(&self, sandbox: &SandboxId, program: &[&str], size: Size) -> PtyLink {
         let program = program.iter().map(|word| (*word).to_owned()).collect();
         let env = vec![("TERM".to_owned(), "xterm-256color".to_owned())];
-        let spec = AttachSpec { session: SessionId::new("s"), program, env, cwd: None, size };
+        let spec = AttachSpec { session: SessionId::new("s"), program, env, cwd: None, size, resume: false };
         self.backend.attach(sandbox.clone(), spec).await.expect("a session")
     }
 
@@ -111,6 +98,24 @@ impl World {
         let (a, b) = tokio::join!(link.stdout.read_to_string(&mut out), link.stderr.read_to_string(&mut errors));
         a.and(b).expect("text");
         (link.exit.await, out, errors)
+    }
+}
+
+/// An environment with its files in this folder.
+pub fn wanted(folder: &std::path::Path, image: &str) -> ProvisionSpec {
+    ProvisionSpec {
+        env: EnvId::new("e1"),
+        name: "box".into(),
+        generation: Generation(1),
+        spec: EnvSpec {
+            backend: BackendKind::Docker,
+            endpoint: EndpointId::new("docker"),
+            image: Some(image.to_owned()),
+            ..EnvSpec::local()
+        },
+        home: folder.join("home"),
+        workspace: folder.join("workspace"),
+        conversation: None,
     }
 }
 

@@ -211,6 +211,7 @@ impl Desk {
         desk.apply(Event::Restored {
             environments: self.state.environments.values().cloned().collect(),
             conversations: self.state.conversations.values().cloned().collect(),
+            sessions: self.state.sessions.values().cloned().collect(),
             calls: self.state.calls.values().cloned().collect(),
             choices: self.state.choices.clone(),
             saved_at: self.now,

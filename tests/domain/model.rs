@@ -252,6 +252,7 @@ impl World {
                 Effect::Save(Record::Conversation(id)) => {
                     mirror(&mut self.journal_conversations, &self.state.conversations, id);
                 }
+                Effect::Save(Record::Session(id)) => mirror(&mut self.journal_sessions, &self.state.sessions, id),
                 Effect::Save(Record::Call(id)) => mirror(&mut self.journal_calls, &self.state.calls, id),
                 Effect::Exit => self.exited = true,
                 Effect::Provision { env, .. } => {

@@ -204,6 +204,7 @@ pub struct World {
     journal: BTreeMap<EnvId, Environment>,
     journal_conversations: BTreeMap<ConversationId, Conversation>,
     journal_calls: BTreeMap<CallId, Call>,
+    journal_sessions: BTreeMap<SessionId, Session>,
     sandboxes: BTreeMap<SandboxId, Simulated>,
     choices: Choices,
     ops: Vec<Effect>,
@@ -314,6 +315,7 @@ impl World {
             Event::Restored {
                 environments: self.journal.values().cloned().collect(),
                 conversations: self.journal_conversations.values().cloned().collect(),
+                sessions: self.journal_sessions.values().cloned().collect(),
                 calls: self.journal_calls.values().cloned().collect(),
                 choices: self.choices.clone(),
                 saved_at: self.now,

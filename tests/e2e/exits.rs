@@ -1,7 +1,7 @@
 //! Ways out: whatever ends the program, the terminal comes back, nothing ephemeral is left and the next start finds
 //! what there was.
 
-use crate::common::{EXE, PATIENCE, Process, Profile, Tmux, text, wait_for, wait_until_gone};
+use crate::common::{FOREGROUND, PATIENCE, Process, Profile, Tmux, text, wait_for, wait_until_gone};
 use nix::fcntl::OFlag;
 use nix::poll::{PollFd, PollFlags};
 use nix::pty::PtyMaster;
@@ -43,7 +43,7 @@ fn sandboxes(profile: &Profile) -> Vec<(String, Value)> {
 
 fn ended_in_order(signal: Signal) {
     let mut profile = Profile::new();
-    let Some(tmux) = busy(&profile, &format!("{EXE}; echo ended=$?")) else { return };
+    let Some(tmux) = busy(&profile, &format!("{FOREGROUND}; echo ended=$?")) else { return };
     let host = profile.host_process();
     let all = Process::tree(host.pid);
     host.signal(signal);
@@ -78,7 +78,7 @@ fn sigint_ends_in_order() {
 #[test]
 fn a_panic_gives_the_terminal_back_and_the_next_start_takes_up_the_sandboxes() {
     let mut profile = Profile::new();
-    let Some(tmux) = busy(&profile, &format!("HTUI_TEST_PANIC=1 {EXE}; echo ended=$?")) else { return };
+    let Some(tmux) = busy(&profile, &format!("HTUI_TEST_PANIC=1 {FOREGROUND}; echo ended=$?")) else { return };
     let before = sandboxes(&profile);
     profile.host_process().signal(Signal::SIGUSR1);
     let screen = tmux.wait_for_the_end(70);
@@ -94,7 +94,7 @@ fn a_panic_gives_the_terminal_back_and_the_next_start_takes_up_the_sandboxes() {
 #[test]
 fn after_a_kill_the_next_start_takes_up_sandboxes_and_conversations() {
     let mut profile = Profile::new();
-    let Some(tmux) = busy(&profile, &format!("{EXE}; echo ended=$?")) else { return };
+    let Some(tmux) = busy(&profile, &format!("{FOREGROUND}; echo ended=$?")) else { return };
     let turn = profile.json(&["turn", "begin", "--conversation", "c1"]);
     profile.json(&["turn", "end", "--conversation", "c1"]);
     let before = profile.env("c1");
@@ -139,7 +139,7 @@ fn journal_knows(profile: &Profile, name: &str) -> bool {
 #[test]
 fn a_closed_terminal_ends_everything() {
     let profile = Profile::new();
-    let Some(tmux) = busy(&profile, &format!("exec {EXE}")) else { return };
+    let Some(tmux) = busy(&profile, &format!("exec {FOREGROUND}")) else { return };
     let all = Process::tree(profile.host_process().pid);
     drop(tmux);
     wait_until_gone("every process", &all);
@@ -162,7 +162,8 @@ impl Bare {
         let slave =
             OpenOptions::new().read(true).write(true).custom_flags(flags.bits()).open(name).expect("a terminal");
         let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
-        let child = profile.command(&[]).stdin(end()).stdout(end()).stderr(end()).spawn().expect("it runs");
+        let child =
+            profile.command(&["--foreground"]).stdin(end()).stdout(end()).stderr(end()).spawn().expect("it runs");
         Self { child, master, slave }
     }
 
@@ -227,37 +228,6 @@ fn a_second_process_on_the_same_profile_is_told_so() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output);
     assert!(said.contains("already is") && said.contains("hermes-tui shutdown"), "{said}");
-}
-
-#[test]
-fn the_screen_takes_the_place_of_a_host_without_one_and_of_no_other() {
-    let profile = Profile::new();
-    // A verb starts a host without a screen.
-    let made = profile.json(&["env", "new", "kept", "--persistent"])["environment"].clone();
-    let first = profile.host_process();
-    let Some(tmux) = Tmux::open(&profile, 120, 24) else { return };
-    tmux.wait("kept");
-    wait_until_gone("the host without a screen", &[first]);
-    let taken = profile.env("kept");
-    assert_eq!((&taken["sandbox"], &taken["phase"]), (&made["sandbox"], &made["phase"]));
-    let second = Tmux::open(&profile, 160, 24).expect("tmux");
-    let screen = second.wait_for_the_end(1);
-    assert!(screen.contains("already is"), "{screen}");
-}
-
-#[test]
-fn the_screen_does_not_cut_off_a_command_of_a_host_without_one() {
-    let profile = Profile::new();
-    profile.json(&["env", "new", "busy", "--persistent"]);
-    let mut command = profile.command(&["exec", "busy", "--", "sleep", "600"]).spawn().unwrap();
-    profile.wait_for_holder("busy", "call");
-    if let Some(tmux) = Tmux::open(&profile, 160, 24) {
-        let screen = tmux.wait_for_the_end(1);
-        assert!(screen.contains("sleep 600 in busy"), "{screen}");
-        assert!(command.try_wait().unwrap().is_none(), "the command runs on");
-    }
-    command.kill().unwrap();
-    command.wait().unwrap();
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where the kernel refuses namespaces: said plainly, and a shell of the host only on the user's explicit word.
 
-use crate::common::{EXE, PATIENCE, Profile, Tmux, skip, text, wait_for};
+use crate::common::{FOREGROUND, PATIENCE, Profile, Tmux, skip, text, wait_for};
 use std::process::Command;
 
 /// Runs a program where no namespace can be made.
@@ -16,7 +16,7 @@ fn without_namespaces_the_screen_says_so_and_offers_a_host_shell() {
         return skip("namespaces cannot be refused to a program here");
     }
     let profile = Profile::new();
-    let Some(tmux) = Tmux::start(&profile, 110, 30, &format!("{WITHOUT} {EXE}; echo ended=$?")) else { return };
+    let Some(tmux) = Tmux::start(&profile, 110, 30, &format!("{WITHOUT} {FOREGROUND}; echo ended=$?")) else { return };
     tmux.wait("max_user_namespaces is 0");
     tmux.keys(&["n"]);
     tmux.wait("Enter tries again");

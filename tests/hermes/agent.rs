@@ -157,7 +157,7 @@ impl Agent {
     /// A backend of ours that knows this home.
     pub fn backend(&self) -> DockerBackend {
         let mut config = DockerConfig::new(self.folder.path().join("ours"), &|_| None);
-        config.sockets = vec![self.socket.clone()];
+        config.spot.places = vec![hermes_tui::backend::docker::Place::socket(&self.socket)];
         config.stop_grace = engine::GRACE;
         config.homes = Places { named: Some(self.home()), user: None };
         DockerBackend::new(config)

@@ -213,6 +213,7 @@ pub async fn attach(backend: &LocalBackend, sandbox: &SandboxId, name: &str, pro
         env: Vec::new(),
         cwd: None,
         size: Size { rows: 24, cols: 200 },
+        resume: false,
     };
     backend.attach(sandbox.clone(), spec).await.expect("a session")
 }

@@ -355,6 +355,7 @@ pub async fn exit_codes_are_those_of_a_shell(host: &Host) {
         env: Vec::new(),
         cwd: None,
         size: Size::default(),
+        resume: false,
     };
     let error = host.backend.attach(sandbox, spec).await.err().expect("refused");
     assert!(error.message.starts_with("cannot run no-such-program: command not found"), "{error:?}");

@@ -1,6 +1,6 @@
 //! The end of the host.
 
-use crate::harness::{CLIENT, World, ended, ephemeral, in_time, others, persistent};
+use crate::harness::{Build, CLIENT, World, ended, ephemeral, in_time, others, persistent};
 use hermes_tui::backend::BackendError;
 use hermes_tui::backend::fake::Op;
 use hermes_tui::domain::{Answer, FailureKind, RefusalKind, Request, SandboxState, Span};
@@ -120,4 +120,42 @@ async fn what_is_still_being_made_is_ended_too() {
     ended(&mut world.host).await;
     assert_eq!(world.asked("remove"), 1);
     world.assert_correct();
+}
+
+fn for_a_need() -> Build<'static> {
+    Build { leaves: true, screen: false, ..Build::default() }
+}
+
+#[tokio::test]
+async fn a_host_with_nothing_left_ends_by_itself_and_not_before() {
+    let mut world = for_a_need().world().await;
+    let env = world.new_env(persistent(300)).await;
+    world.pass(Span::seconds(290)).await;
+    assert!(!world.host.is_finished(), "its environment lives");
+    // The idle deadline stops it, and 30 s later there is nothing to host.
+    world.pass(Span::seconds(20)).await;
+    assert_eq!(world.backend.sandbox_of(&env).map(|s| s.state), Some(SandboxState::Stopped));
+    world.pass(Span::seconds(25)).await;
+    assert!(!world.host.is_finished(), "somebody may come back");
+    world.clock.advance(Span::seconds(10));
+    ended(&mut world.host).await;
+}
+
+#[tokio::test]
+async fn a_host_stays_for_a_connection_a_client_or_because_it_was_started_to_stay() {
+    let mut world = for_a_need().world().await;
+    world.handle.connected(true).await;
+    world.settle().await;
+    world.pass(Span::seconds(100)).await;
+    assert!(!world.host.is_finished(), "somebody is connected");
+    world.handle.connected(false).await;
+    world.settle().await;
+    world.clock.advance(Span::seconds(31));
+    ended(&mut world.host).await;
+
+    let mut stays = World::new().await;
+    stays.pass(Span::seconds(1000)).await;
+    assert!(!stays.host.is_finished(), "a terminal shows it");
+    stays.inbox.send(Inbound::Gone(CLIENT)).await;
+    ended(&mut stays.host).await;
 }

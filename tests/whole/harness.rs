@@ -1,6 +1,6 @@
 //! A host that runs beside its test, with one terminal that the test looks at.
 
-use hermes_tui::app::{ClientCaps, ClientId, Model, Msg};
+use hermes_tui::app::{ClientCaps, ClientId, Model, Msg, Role};
 use hermes_tui::backend::Backend;
 use hermes_tui::backend::fake::FakeBackend;
 use hermes_tui::config::{KeyPress, Options};
@@ -59,6 +59,7 @@ pub struct Build<'a> {
     pub options: Options,
     pub screen: bool,
     pub journal: Option<&'a Path>,
+    pub leaves: bool,
 }
 
 impl Default for Build<'_> {
@@ -70,6 +71,7 @@ impl Default for Build<'_> {
             options: Options { shell: vec!["cat".to_owned()], ..Options::default() },
             screen: true,
             journal: None,
+            leaves: false,
         }
     }
 }
@@ -86,13 +88,22 @@ impl Build<'_> {
             None => (Journal::none(), Vec::new()),
         };
         let model = Model::new(self.options, 7);
-        let mut host = Host::new(HostParts { model, clock, inbox: inbox.clone(), outbox, performer, journal });
+        let mut host = Host::new(HostParts {
+            model,
+            clock,
+            inbox: inbox.clone(),
+            outbox,
+            performer,
+            journal,
+            leaves: self.leaves,
+        });
         host.restore(remembered);
         let (sink, sent) = std::sync::mpsc::channel();
         if self.screen {
             let caps = ClientCaps { colours: 1 << 24, unicode: true };
             let style = Style::new(&Theme::dark(), ColourDepth::from_count(caps.colours), true);
-            host.attach(CLIENT, ClientScreen::new(SIZE, caps, style, sink).expect("a screen"));
+            let frames = Box::new(move |frame| sink.send(frame).is_ok());
+            host.attach(CLIENT, ClientScreen::new(SIZE, caps, style, frames).expect("a screen"), Role::Owner);
         }
         watcher::watch(&backend, inbox.clone());
         let handle = HostHandle::new(inbox.clone());

@@ -7,6 +7,7 @@ use hermes_tui::backend::{Backend, ProvisionSpec};
 use hermes_tui::domain::{CallId, EnvId, EnvSpec, Generation, SessionId, SessionState, Size};
 use hermes_tui::pty::fake::{Behaviour, FakePty};
 use hermes_tui::runtime::calls::{self, ExecEvent, ExecRequest, Place, Program};
+use hermes_tui::runtime::effects::OpenedSession;
 use hermes_tui::runtime::inbound::{self, Inbound, Outbox};
 use hermes_tui::runtime::sessions::Sessions;
 use std::sync::Arc;
@@ -33,13 +34,18 @@ async fn bytes_before_the_end(outbox: &mut Outbox) -> usize {
     .await
 }
 
+fn opened(session: &str, generation: u64, pty: &FakePty) -> OpenedSession {
+    let (session, generation) = (SessionId::new(session), Generation(generation));
+    OpenedSession { session, generation, size: Size::default(), resumed: false, link: pty.link() }
+}
+
 #[tokio::test]
 async fn the_end_of_a_program_comes_behind_its_last_output() {
     let (inbox, mut outbox) = inbound::channel();
     let pty = FakePty::new(Behaviour::Silent, Size::default());
     pty.output(&vec![b'.'; 3 << 20]);
     pty.end(0);
-    Sessions::default().add(SessionId::new("s"), Generation(1), Size::default(), pty.link(), &inbox);
+    Sessions::default().add(opened("s", 1, &pty), &inbox);
     assert_eq!(bytes_before_the_end(&mut outbox).await, 3 << 20);
     assert!(outbox.output.is_empty());
 }
@@ -115,8 +121,8 @@ async fn the_end_of_an_earlier_pty_is_not_that_of_the_present_one() {
     let id = SessionId::new("s");
     let (old, new) =
         (FakePty::new(Behaviour::Silent, Size::default()), FakePty::new(Behaviour::Silent, Size::default()));
-    sessions.add(id.clone(), Generation(1), Size::default(), old.link(), &inbox);
-    sessions.add(id.clone(), Generation(2), Size::default(), new.link(), &inbox);
+    sessions.add(opened("s", 1, &old), &inbox);
+    sessions.add(opened("s", 2, &new), &inbox);
     until("the old one to be closed", async || old.is_closed().then_some(())).await;
     let mut serials = Vec::new();
     while let Some(inbound) = in_time("an end", outbox.output.recv()).await {

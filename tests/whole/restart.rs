@@ -3,7 +3,7 @@
 use crate::harness::{Build, Run, START, World, ended, ephemeral, persistent};
 use hermes_tui::app::Model;
 use hermes_tui::backend::fake::{ExecScript, FakeBackend};
-use hermes_tui::domain::{EnvId, NoticeKind, Phase, Request, Span};
+use hermes_tui::domain::{EnvId, NoticeKind, Phase, Request, SessionState, Span, State};
 use hermes_tui::runtime::clock::ManualClock;
 use std::path::Path;
 
@@ -118,5 +118,56 @@ async fn what_ended_in_order_comes_back_stopped() {
     assert_eq!(world.told(NoticeKind::EnvLost).await, Vec::<String>::new());
     world.ask(Request::Start(kept.clone())).await.expect("started");
     assert_eq!(world.env(&kept).await.phase, Phase::Ready);
+    world.assert_correct();
+}
+
+#[tokio::test]
+async fn sessions_tabs_and_splits_go_on_in_the_next_host() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let journal = dir.path().join("journal.db");
+    let (backend, clock) = (FakeBackend::local(), ManualClock::new(START));
+    let mut world = start(&journal, &backend, &clock).await;
+    world.keys("n").await;
+    world.running_session().await;
+    world.keys("C-b % C-b c").await;
+    let running = |state: &State| state.sessions.values().filter(|s| s.state == SessionState::Running).count();
+    world.until("three sessions", |state| (running(state) == 3).then_some(())).await;
+    world.keys("C-b ,").await;
+    world.paste("third".to_owned()).await;
+    world.keys("Enter").await;
+    world.see("third").await;
+    let before = world.state().await;
+    crash(world).await;
+
+    let mut world = start(&journal, &backend, &clock).await;
+    world.until("three sessions", |state| (running(state) == 3).then_some(())).await;
+    world.see("third").await;
+    let after = world.state().await;
+    assert_eq!(after.sessions.keys().collect::<Vec<_>>(), before.sessions.keys().collect::<Vec<_>>());
+    let tabs = |model: &Model, _| model.work.tabs.iter().map(|tab| tab.tree.panes().len()).collect::<Vec<_>>();
+    assert_eq!(world.handle.read(tabs).await.expect("the host runs"), [2, 1]);
+    // They are the same programs.
+    let session = after.sessions.keys().next().expect("a session").clone();
+    assert!(!world.pty(&session).is_closed());
+    world.assert_correct();
+}
+
+#[tokio::test]
+async fn a_session_that_ended_meanwhile_is_shown_as_ended() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let journal = dir.path().join("journal.db");
+    let (backend, clock) = (FakeBackend::local(), ManualClock::new(START));
+    let world = start(&journal, &backend, &clock).await;
+    world.keys("n").await;
+    let session = world.running_session().await;
+    let pty = world.pty(&session);
+    crash(world).await;
+    pty.end(0);
+
+    let mut world = start(&journal, &backend, &clock).await;
+    world.see("ended while no host ran").await;
+    // A fresh one is one key away.
+    world.keys("Enter").await;
+    world.running_session().await;
     world.assert_correct();
 }

@@ -14,6 +14,9 @@ use crate::domain::{ConversationId, Effect, EnvId, EnvSpec, LeaseKind, Moment, P
 impl Model {
     /// Does what a command does, for a client.
     pub(super) fn act(&mut self, now: Moment, client: ClientId, action: Action, cmds: &mut Vec<Cmd>) {
+        if !action.only_looks() && self.only_looks(now, client) {
+            return;
+        }
         match action {
             Action::Split(axis) => self.split(now, client, axis, cmds),
             Action::Focus(direction) => self.focus_side(now, client, direction, cmds),
@@ -82,7 +85,8 @@ impl Model {
             Action::Extend => self.extend(now, client, cmds),
             Action::StartEnv => self.with_env(now, client, cmds, |_, env| Request::Start(env)),
             Action::Remake => self.remake(now, client, cmds),
-            Action::Quit => self.quit(now, client, cmds),
+            Action::Quit => self.leave(now, client, cmds),
+            Action::Shutdown => self.ask_shutdown(now, client, cmds),
             Action::SendLeader => {
                 let leader = self.bindings.leader;
                 self.type_key(now, client, leader.event(), cmds);
@@ -288,6 +292,9 @@ impl Model {
         let pick = |list: &[(TabId, PaneId)]| list.iter().find(|(t, _)| Some(*t) == own).or(list.first()).copied();
         if let Some((tab, pane)) = pick(&live).or_else(|| pick(&any)) {
             self.look_at(now, client, tab, Some(pane), cmds);
+            return;
+        }
+        if self.only_looks(now, client) {
             return;
         }
         // The shell of a conversation stands beside its feed, also when its tab was closed or is from before a start.

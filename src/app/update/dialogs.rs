@@ -1,7 +1,7 @@
 //! Questions before anything is ended: what is lost, what survives, and what the answers do.
 
 use super::super::model::{Asked, Model};
-use super::super::msg::{ClientId, Cmd};
+use super::super::msg::{ClientId, Cmd, Role};
 use super::super::overlay::{Choice, Deed, Dialog, Overlay};
 use super::super::view_model::Level;
 use crate::config::KeyPress;
@@ -217,8 +217,16 @@ impl Model {
         (lost, kept)
     }
 
-    /// Ends the program, after a question where something ends with it.
-    pub(super) fn quit(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+    /// Leaves the screen; where the host ends with it, after a question.
+    pub(super) fn leave(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+        match self.clients.get(&client).map(|c| c.role) {
+            Some(Role::Owner) => self.ask_shutdown(now, client, cmds),
+            _ => cmds.push(Cmd::Detach(client)),
+        }
+    }
+
+    /// Ends the host, after a question where something ends with it.
+    pub(super) fn ask_shutdown(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
         if self.shutting_down {
             // The way out when a backend does not answer.
             cmds.push(Cmd::Detach(client));

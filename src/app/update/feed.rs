@@ -36,6 +36,7 @@ impl Model {
             return;
         }
         match plain(key) {
+            Some(KeyCode::Enter | KeyCode::Char('x')) if self.only_looks(now, client) => {}
             Some(KeyCode::Enter) => self.show_shell(now, client, pane, id, cmds),
             Some(KeyCode::Char('j') | KeyCode::Down) => self.scroll_feed(client, pane, id, -1),
             Some(KeyCode::Char('k') | KeyCode::Up) => self.scroll_feed(client, pane, id, 1),

@@ -4,7 +4,7 @@ use super::super::client::Leader;
 use super::super::command::Action;
 use super::super::layout::PaneId;
 use super::super::model::{Model, PaneKind, REPEAT_TIME};
-use super::super::msg::{ClientId, Cmd};
+use super::super::msg::{ClientId, Cmd, Role};
 use super::super::view_model::Level;
 use crate::config::KeyPress;
 use crate::domain::{Moment, SessionId, SessionState};
@@ -22,7 +22,8 @@ impl Model {
         let Some(c) = self.clients.get_mut(&client) else { return };
         if event.kind == KeyEventKind::Release {
             // Only programs that asked for releases get them; commands act on the press.
-            if c.overlay.is_none() && c.leader.is_none() && c.copying.is_none() && !self.in_nav(client) {
+            let types = c.role != Role::Reader && c.overlay.is_none() && c.leader.is_none() && c.copying.is_none();
+            if types && !self.in_nav(client) {
                 self.send_key(now, client, event, cmds);
             }
             return;
@@ -142,6 +143,7 @@ impl Model {
             return false;
         }
         match key.code {
+            KeyCode::Enter | KeyCode::Char('r' | 'x') if key.mods.is_empty() && self.only_looks(now, client) => {}
             KeyCode::Enter | KeyCode::Char('r') if key.mods.is_empty() => self.again(now, pane, cmds),
             KeyCode::Char('x') if key.mods.is_empty() => self.close_and_forget(now, pane, cmds),
             KeyCode::PageUp => self.scroll_pane(now, client, pane, i64::from(self.pane_rows(client, pane)), cmds),
@@ -212,12 +214,18 @@ impl Model {
 
     /// A key for the program.
     pub(super) fn type_key(&mut self, now: Moment, client: ClientId, event: KeyEvent, cmds: &mut Vec<Cmd>) {
+        if self.only_looks(now, client) {
+            return;
+        }
         let receivers = self.send_key(now, client, event, cmds);
         self.typed(now, client, &receivers, cmds);
     }
 
     /// Text for the program, as a paste.
     pub(super) fn type_text(&mut self, now: Moment, client: ClientId, text: &str, cmds: &mut Vec<Cmd>) {
+        if self.only_looks(now, client) {
+            return;
+        }
         if text.len() > LONGEST_PASTE {
             let mib = LONGEST_PASTE >> 20;
             let told = format!("a paste of {} MiB was not sent: at most {mib} MiB go at once", text.len() >> 20);

@@ -19,7 +19,8 @@ pub(super) use overlay::{available, prompt_problem};
 
 use super::client::Client;
 use super::model::Model;
-use super::msg::{Cmd, Msg};
+use super::msg::{ClientId, Cmd, Msg, Role};
+use super::saved::Layout;
 use super::view_model::Level;
 use crate::domain::{EnvId, Moment};
 
@@ -27,10 +28,12 @@ use crate::domain::{EnvId, Moment};
 pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
     let mut cmds = Vec::new();
     let m = &mut *model;
+    // Output cannot change it, and comes too often to look.
+    let may_change_layout = !matches!(msg, Msg::Output { .. } | Msg::CallOutput { .. } | Msg::Progress { .. });
     match msg {
         Msg::Domain(event) => m.apply(now, event, &mut cmds),
-        Msg::ClientAttached { client, size, caps } => {
-            let mut new = Client::new(size, caps);
+        Msg::ClientAttached { client, size, caps, role } => {
+            let mut new = Client::new(size, caps, role);
             new.tab = m.work.tabs.first().map(|t| t.id);
             new.nav = new.tab.is_none();
             m.clients.insert(client, new);
@@ -43,7 +46,9 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
         Msg::ClientDetached(client) => {
             m.clients.remove(&client);
             if m.active == Some(client) {
-                m.active = m.clients.keys().next().copied();
+                m.active = None;
+                let others: Vec<ClientId> = m.clients.keys().rev().copied().collect();
+                others.into_iter().for_each(|other| m.made_active(other));
             }
         }
         Msg::ClientResized { client, size } => {
@@ -73,9 +78,14 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             m.touch();
         }
         Msg::Trouble(text) => m.say(now, Level::Warning, text, None),
+        Msg::LayoutRestored(layout) => m.restore_layout(layout),
         Msg::Timer => m.timer(now, &mut cmds),
     }
     m.settle(now, &mut cmds);
+    if may_change_layout && !m.saved.is_of(m) {
+        m.saved = Layout::of(m);
+        cmds.push(Cmd::SaveLayout(m.saved.clone()));
+    }
     cmds
 }
 
@@ -100,10 +110,20 @@ impl Model {
         }
     }
 
-    /// The size of this client counts from now on.
-    fn made_active(&mut self, client: super::msg::ClientId) {
-        if self.clients.contains_key(&client) {
+    /// The size of this client counts from now on. One that only looks takes what the others have.
+    fn made_active(&mut self, client: ClientId) {
+        let reads = |id: &ClientId| self.clients.get(id).is_none_or(|c| c.role == Role::Reader);
+        if self.clients.contains_key(&client) && (!reads(&client) || self.active.as_ref().is_none_or(reads)) {
             self.active = Some(client);
         }
+    }
+
+    /// Whether this client only looks; it is told so.
+    fn only_looks(&mut self, now: Moment, client: ClientId) -> bool {
+        let looks = self.clients.get(&client).is_some_and(|c| c.role == Role::Reader);
+        if looks {
+            self.say(now, Level::Info, "read-only: this terminal only looks", Some(client));
+        }
+        looks
     }
 }

@@ -5,7 +5,7 @@ use super::super::client::{Drag, RowKey, Scrolled};
 use super::super::command::Action;
 use super::super::layout::{PaneId, inner, within};
 use super::super::model::{Model, PaneKind};
-use super::super::msg::{ClientId, Cmd};
+use super::super::msg::{ClientId, Cmd, Role};
 use super::super::view_model::{Area, Level};
 use crate::domain::{Moment, SessionId, Span};
 use crate::term::{MouseTracking, Pos, Selection, SelectionKind, mouse};
@@ -35,7 +35,7 @@ impl Model {
             MouseEventKind::ScrollUp | MouseEventKind::ScrollDown => self.wheel(now, client, event, cmds),
             MouseEventKind::Moved | MouseEventKind::ScrollLeft | MouseEventKind::ScrollRight => {
                 if let Some((pane, area)) = self.pane_at(client, event.column, event.row) {
-                    self.to_program(pane, area, event, cmds);
+                    self.to_program(client, pane, area, event, cmds);
                 }
             }
         }
@@ -52,7 +52,10 @@ impl Model {
     }
 
     /// Hands an event to the program of a pane. False if it did not ask for it.
-    fn to_program(&self, pane: PaneId, area: Area, event: MouseEvent, cmds: &mut Vec<Cmd>) -> bool {
+    fn to_program(&self, client: ClientId, pane: PaneId, area: Area, event: MouseEvent, cmds: &mut Vec<Cmd>) -> bool {
+        if self.reads(client) {
+            return false;
+        }
         let Some(session) = self.session_of(pane) else { return false };
         let Some(screen) = self.work.screens.get(session) else { return false };
         let inside = inner(area);
@@ -66,7 +69,14 @@ impl Model {
         true
     }
 
-    fn wants_mouse(&self, pane: PaneId) -> bool {
+    fn reads(&self, client: ClientId) -> bool {
+        self.clients.get(&client).is_some_and(|c| c.role == Role::Reader)
+    }
+
+    fn wants_mouse(&self, client: ClientId, pane: PaneId) -> bool {
+        if self.reads(client) {
+            return false;
+        }
         let session = self.session_of(pane);
         let running = session
             .and_then(|s| self.state.sessions.get(s))
@@ -98,8 +108,8 @@ impl Model {
             if let Some(session) = self.session_of(pane).cloned() {
                 self.acted(now, &session, false, cmds);
             }
-            if self.wants_mouse(pane) {
-                if self.to_program(pane, area, event, cmds) {
+            if self.wants_mouse(client, pane) {
+                if self.to_program(client, pane, area, event, cmds) {
                     self.set_drag(client, Drag::Program(pane));
                 }
                 return;
@@ -109,6 +119,9 @@ impl Model {
                 MouseButton::Middle => self.act(now, client, Action::PasteBuffer, cmds),
                 MouseButton::Right => {}
             }
+            return;
+        }
+        if self.reads(client) {
             return;
         }
         let panes = self.frame(client).panes;
@@ -249,7 +262,7 @@ impl Model {
             }
             Drag::Program(pane) => {
                 if let Some(area) = area_of(self, pane) {
-                    self.to_program(pane, area, event, cmds);
+                    self.to_program(client, pane, area, event, cmds);
                 }
             }
         }
@@ -262,7 +275,7 @@ impl Model {
                 let tab = self.tab_of(client);
                 let area = tab.and_then(|t| self.pane_areas(client, t).into_iter().find(|(p, _)| *p == pane));
                 if let Some((_, area)) = area {
-                    self.to_program(pane, area, event, cmds);
+                    self.to_program(client, pane, area, event, cmds);
                 }
             }
             Drag::Select(pane, selection) => {
@@ -282,12 +295,13 @@ impl Model {
             return self.move_row(client, if up { -1 } else { 1 });
         }
         let Some((pane, area)) = self.pane_at(client, event.column, event.row) else { return };
-        if self.wants_mouse(pane) {
-            self.to_program(pane, area, event, cmds);
+        if self.wants_mouse(client, pane) {
+            self.to_program(client, pane, area, event, cmds);
             return;
         }
         if let Some(session) = self.session_of(pane).cloned()
             && let Some(screen) = self.work.screens.get(&session)
+            && !self.reads(client)
         {
             let keys = mouse::wheel_as_keys(up, &screen.modes());
             if !keys.is_empty() {

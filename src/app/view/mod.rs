@@ -12,7 +12,7 @@ pub(super) mod words;
 use super::client::Leader;
 use super::command::Action;
 use super::model::{Model, PaneKind, TabState};
-use super::msg::ClientId;
+use super::msg::{ClientId, Role};
 use super::view_model::{Area, Mode, Tab, Toast, ViewModel, Welcome};
 use crate::domain::{Moment, Size};
 use unicode_width::UnicodeWidthStr;
@@ -42,7 +42,7 @@ pub fn view_model(model: &Model, now: Moment, client: ClientId) -> ViewModel<'_>
         status: status::status(model, now, client),
         overlay: overlay::overlay(model, now, client),
         notices,
-        welcome: tab.is_none().then(|| welcome(model)),
+        welcome: tab.is_none().then(|| welcome(model, client)),
     }
 }
 
@@ -88,8 +88,17 @@ pub(super) fn tab_width(model: &Model, client: ClientId, index: usize, tab: &Tab
 }
 
 /// The screen without panes: what was found here, and what can be done with one key each.
-fn welcome(model: &Model) -> Welcome {
+/// What leaving does, in a word.
+pub(super) fn leave(model: &Model, client: ClientId) -> &'static str {
+    match model.clients.get(&client).map(|c| c.role) {
+        Some(Role::Guest | Role::Reader) => "detach",
+        Some(Role::Owner) | None => "quit",
+    }
+}
+
+fn welcome(model: &Model, client: ClientId) -> Welcome {
     let key = |action| model.bindings.nav_key(action);
+    let leave = leave(model, client);
     let keys = |action| super::command::of(action).map_or_else(Vec::new, |c| model.bindings.keys_of(c)[1].clone());
     let offers = if model.state.environments.is_empty() {
         let what = match model.options.env.backend {
@@ -109,7 +118,7 @@ fn welcome(model: &Model) -> Welcome {
             .chain([
                 (keys(Action::NewEnv).join(" or "), other.to_owned()),
                 (key(Action::Help), "all keys".to_owned()),
-                (key(Action::Quit), "quit".to_owned()),
+                (key(Action::Quit), leave.to_owned()),
             ])
             .collect()
     } else {
@@ -120,7 +129,7 @@ fn welcome(model: &Model) -> Welcome {
             (key(Action::Fold), "show the selected environment's details".to_owned()),
             (key(Action::Turns), "conversations and their turns".to_owned()),
             (key(Action::Help), "all keys".to_owned()),
-            (key(Action::Quit), "quit".to_owned()),
+            (key(Action::Quit), leave.to_owned()),
         ]
     };
     Welcome { found: model.work.found.clone(), offers }

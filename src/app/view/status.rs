@@ -19,6 +19,7 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
     let lead = |action| after(b.leader, &b.leader_key(action));
     let own = |key: &str, what: &str| (key.to_owned(), what.to_owned());
     let nav = |action, what: &str| (b.nav_key(action), what.to_owned());
+    let leave = super::leave(model, client);
     let hints = match super::mode(model, client) {
         Mode::Pane => vec![
             (b.leader.to_string(), "leader".to_owned()),
@@ -43,7 +44,7 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             nav(Action::NewEnvNow, "new sandbox and shell"),
             nav(Action::NewEnv, "form"),
             nav(Action::Help, "help"),
-            nav(Action::Quit, "quit"),
+            nav(Action::Quit, leave),
         ],
         Mode::Nav => vec![
             nav(Action::Open, "open"),
@@ -56,7 +57,7 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             nav(Action::Explain, "explain"),
             nav(Action::Filter, "filter"),
             nav(Action::Help, "help"),
-            nav(Action::Quit, "quit"),
+            nav(Action::Quit, leave),
         ],
         Mode::Leader => vec![own("…", "a key of the list"), own("Esc", "sidebar")],
         Mode::Copy => vec![

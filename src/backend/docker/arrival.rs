@@ -3,6 +3,8 @@
 //! An engine that starts makes its socket. Until then nothing has to be tried: the kernel says when a name appears in a
 //! folder (inotify(7)). Where it cannot say so, or a socket is there and does not answer, time has to be waited for.
 
+use super::address::Address;
+use super::places::Place;
 use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -16,20 +18,29 @@ pub struct Arrival {
     #[cfg(target_os = "linux")]
     folders: Option<linux::Folders>,
     paths: Vec<PathBuf>,
+    /// One of them is elsewhere: nothing here says when it answers.
+    far: bool,
 }
 
 impl Arrival {
     /// From now on, at these paths. Whoever tries them afterwards misses nothing.
-    pub fn watch(paths: Vec<PathBuf>) -> Self {
+    pub fn watch(places: &[&Place]) -> Self {
+        // What was said and is not understood will not come to be by itself.
+        let addresses: Vec<&Address> = places.iter().filter_map(|place| place.address.as_ref().ok()).collect();
+        let paths: Vec<PathBuf> = addresses.iter().filter_map(|address| address.socket()).map(Path::to_owned).collect();
         Self {
             #[cfg(target_os = "linux")]
             folders: linux::Folders::watch(&paths),
+            far: paths.len() < addresses.len(),
             paths,
         }
     }
 
     /// Whether all that can change here is said by the kernel: time alone brings nothing.
     pub fn is_certain(&self) -> bool {
+        if self.far {
+            return false;
+        }
         #[cfg(target_os = "linux")]
         let heard = self.folders.is_some();
         #[cfg(not(target_os = "linux"))]
@@ -43,7 +54,7 @@ impl Arrival {
         if let Some(folders) = &self.folders {
             return folders.changed().await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
@@ -145,6 +156,10 @@ mod tests {
     use futures_util::FutureExt;
     use std::os::unix::fs::symlink;
 
+    fn watch(path: &Path) -> Arrival {
+        Arrival::watch(&[&Place::socket(path)])
+    }
+
     #[test]
     fn the_nearest_folder_that_is_there_is_watched_and_links_are_followed() {
         let dir = tempfile::tempdir().expect("folder");
@@ -164,20 +179,20 @@ mod tests {
     async fn only_the_names_on_the_way_count_and_time_brings_nothing_where_nothing_is() {
         let dir = tempfile::tempdir().expect("folder");
         let socket = dir.path().join("run/engine.sock");
-        let arrival = Arrival::watch(vec![socket.clone()]);
+        let arrival = watch(&socket);
         assert!(arrival.is_certain());
         std::fs::write(dir.path().join("something-else"), "").expect("made");
         std::fs::create_dir(dir.path().join("run")).expect("made");
         arrival.changed().await;
-        let arrival = Arrival::watch(vec![socket.clone()]);
+        let arrival = watch(&socket);
         let changed = arrival.changed();
         tokio::pin!(changed);
-        let other = Arrival::watch(vec![dir.path().join("run/engine.pid")]);
+        let other = watch(&dir.path().join("run/engine.pid"));
         std::fs::write(dir.path().join("run/engine.pid"), "").expect("made");
         other.changed().await;
         assert!((&mut changed).now_or_never().is_none());
         std::fs::write(&socket, "").expect("made");
         changed.await;
-        assert!(!Arrival::watch(vec![socket]).is_certain(), "what is there may come to answer by itself");
+        assert!(!watch(&socket).is_certain(), "what is there may come to answer by itself");
     }
 }

@@ -3,10 +3,9 @@
 //! The client library takes a chunk that begins with 0, 1 or 2 for a frame header, also on a terminal's stream, and
 //! loses it. So the exec is started here by hand, and its bytes are taken as they come.
 
+use super::dial::{Dialer, Stream};
 use std::io;
-use std::path::Path;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::net::UnixStream;
 
 /// A response's head that is longer than this is none.
 const LONGEST_HEAD: usize = 64 << 10;
@@ -17,8 +16,8 @@ const LONGEST_ERROR: usize = 16 << 10;
 ///
 /// # Errors
 /// The engine cannot be reached, or says no.
-pub async fn start(socket: &Path, exec: &str, tty: bool) -> io::Result<(UnixStream, Vec<u8>)> {
-    let mut stream = UnixStream::connect(socket).await?;
+pub async fn start(dialer: &Dialer, exec: &str, tty: bool) -> io::Result<(Stream, Vec<u8>)> {
+    let mut stream = dialer.dial().await?;
     let body = format!("{{\"Detach\":false,\"Tty\":{tty}}}");
     let request = format!(
         "POST /exec/{exec}/start HTTP/1.1\r\nHost: docker\r\nContent-Type: application/json\r\nConnection: Upgrade\r\n\
@@ -26,6 +25,7 @@ pub async fn start(socket: &Path, exec: &str, tty: bool) -> io::Result<(UnixStre
         body.len()
     );
     stream.write_all(request.as_bytes()).await?;
+    stream.flush().await?;
     let (head, rest) = read_head(&mut stream).await?;
     let status = head.split(' ').nth(1).and_then(|code| code.parse::<u16>().ok()).unwrap_or(0);
     if status == 101 || status == 200 {
@@ -35,7 +35,7 @@ pub async fn start(socket: &Path, exec: &str, tty: bool) -> io::Result<(UnixStre
     Err(io::Error::other(format!("the engine said {status}: {why}")))
 }
 
-async fn read_head(stream: &mut UnixStream) -> io::Result<(String, Vec<u8>)> {
+async fn read_head(stream: &mut Stream) -> io::Result<(String, Vec<u8>)> {
     let mut seen = Vec::new();
     loop {
         if let Some(at) = seen.windows(4).position(|four| four == b"\r\n\r\n") {
@@ -51,7 +51,7 @@ async fn read_head(stream: &mut UnixStream) -> io::Result<(String, Vec<u8>)> {
     }
 }
 
-async fn read_error(stream: &mut UnixStream, head: &str, mut body: Vec<u8>) -> String {
+async fn read_error(stream: &mut Stream, head: &str, mut body: Vec<u8>) -> String {
     let length = head
         .lines()
         .filter_map(|line| line.split_once(':'))

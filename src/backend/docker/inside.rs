@@ -88,6 +88,21 @@ printf '%s' "$left"
 "#
 );
 
+/// Says process and start of the leader of the session of ours that is named `$1`.
+pub const FIND: &str = r#"for d in /proc/[0-9]*; do
+{ read -r s < $d/stat; } 2>/dev/null || continue
+p=${d#/proc/}
+set -- "$1" ${s##*) }
+[ "$5" = "$p" ] || continue
+e=$(tr '\000' '\n' < $d/environ 2>/dev/null) || continue
+case "
+$e
+" in *"
+HTUI_SESSION=$1
+"*) printf '%s %s' "$p" "${21}"; exit 0;; esac
+done
+"#;
+
 /// Says what lives: a line with the time of boot, then for each process its number, parent, group, session, state,
 /// the foreground group of its terminal, start, ours (`s` session, `c` with the call, `-`), name, and command line.
 pub const SCAN: &str = concat!(

@@ -16,7 +16,6 @@ use bollard::query_parameters::{
     RemoveContainerOptionsBuilder, StartContainerOptions, StopContainerOptionsBuilder, TopOptionsBuilder,
 };
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -103,9 +102,8 @@ pub struct Ours {
 
 impl Inner {
     pub fn new(config: DockerConfig) -> Self {
-        let memory = config.data_dir.join("container-engine");
         Self {
-            engines: Engines::new(config.sockets.clone(), memory),
+            engines: Engines::new(config.spot.clone(), config.kin.clone(), &config.data_dir),
             profile: labels::profile(&config.data_dir),
             hub: Hub::default(),
             in_flight: Mutex::default(),
@@ -120,16 +118,7 @@ impl Inner {
 
     /// The engine, or what keeps it away.
     pub async fn engine(&self) -> Result<Arc<Engine>> {
-        if let Some(why) = &self.config.misconfigured {
-            let hint = "unset it, or set it to unix:///path/of/an/engine.sock";
-            return Err(BackendError::new(FailureKind::Unreachable, why.clone(), hint));
-        }
         self.engines.get().await
-    }
-
-    /// Where an engine may appear. Nowhere, if the setting that says where is not understood.
-    pub fn places_to_watch(&self) -> Vec<PathBuf> {
-        if self.config.misconfigured.is_some() { Vec::new() } else { self.engines.places() }
     }
 
     fn lock(&self, env: &EnvId) -> Arc<tokio::sync::Mutex<()>> {
@@ -260,22 +249,19 @@ impl Inner {
                 "name one with --image, or set env.image in the configuration",
             ));
         };
-        let user = image::user(&self.engines, &engine, &image, &progress).await?;
-        self.prepare_folders(&wanted, &user)?;
+        let found = image::get(&self.engines, &engine, &image, self.config.credentials.as_deref(), &progress).await?;
+        let user = &found.user;
+        self.prepare_folders(&wanted, user)?;
         progress("making the container".to_owned());
         self.engines.remember(&engine);
         let mut refusals = Vec::new();
         for main in MAINS {
-            match self.make(&engine, &wanted, &image, &user, main).await? {
+            match self.make(&engine, &wanted, &image, user, main).await? {
                 Ok(info) => return Ok(info),
                 Err(why) => refusals.push(why),
             }
         }
-        Err(BackendError::new(
-            FailureKind::Permanent,
-            format!("nothing in the image {image} can keep a container running: {}", refusals.join("; ")),
-            "use an image that has sleep, sh or tail",
-        ))
+        Err(image::runs_nothing(&engine, &image, &found, &refusals.join("; ")))
     }
 
     fn prepare_folders(&self, wanted: &ProvisionSpec, user: &str) -> Result<()> {

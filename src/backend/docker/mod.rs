@@ -1,13 +1,20 @@
-//! Containers of a docker-compatible engine, through its unix socket.
+//! Containers of docker-compatible engines.
+//!
+//! Where engines may be is found by [`places`]; each is an endpoint and a backend of its own. All connections are opened in
+//! one place ([`dial`]): sockets of this machine, ports with and without encryption, and `ssh`.
 //!
 //! Everything that must outlive the host is with the engine: which environment a container is for stands in its labels
 //! ([`labels`]), and only the generation of its last start is kept beside the environment's folders ([`record`]).
 //! Terminals are streams of their own ([`hijack`]); what happens comes as events ([`watching`]).
 
+mod address;
 mod arrival;
 mod body;
 mod command;
+pub mod contexts;
+mod credentials;
 mod details;
+mod dial;
 mod discover;
 mod engine;
 mod feed;
@@ -15,23 +22,41 @@ mod hijack;
 mod hub;
 mod image;
 mod inside;
+mod kin;
 mod labels;
 mod manage;
+mod memory;
 mod others;
 mod own;
 mod pace;
+pub mod places;
 mod record;
 mod run;
 mod session;
+mod tls;
 mod watched;
 mod watching;
 
+pub use address::{Address, Tls, same_place};
+pub use kin::Kin;
 pub use labels::profile as profile_label;
+pub use places::{Place, Spot};
+
+/// Asks who answers at a place: what it is, for people, and the engine's own id, where it has one that lasts.
+///
+/// # Errors
+/// Nobody does: why, and what to do next.
+pub async fn examine(place: &Place) -> std::result::Result<(String, Option<String>), (String, String)> {
+    match engine::connect(place).await {
+        Ok(engine) => Ok((engine.description, engine.id)),
+        Err(failed) => Err((failed.why, failed.hint)),
+    }
+}
 
 use super::details::{Details, Stats};
 use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Candidate, Capabilities, ExecLink, ExecSpec, Probe, Progress,
-    ProvisionSpec, Result, SandboxInfo,
+    ProvisionSpec, Result, SandboxInfo, Standing,
 };
 use crate::domain::{
     BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
@@ -52,10 +77,12 @@ use std::time::Duration;
 pub struct DockerConfig {
     /// Data directory of the profile; containers carry a hash of its path.
     pub data_dir: PathBuf,
-    /// Where an engine may answer, best first.
-    pub sockets: Vec<PathBuf>,
-    /// Why no engine can be used, whatever answers: a setting that is not understood.
-    pub misconfigured: Option<String>,
+    /// Its endpoint.
+    pub spot: Spot,
+    /// The other endpoints of the same host.
+    pub kin: Kin,
+    /// The folder of the docker command line's configuration, for the credentials of registries.
+    pub credentials: Option<PathBuf>,
     /// Shell to use instead of the first found.
     pub shell: Option<String>,
     /// After TERM, how long a container may take before KILL.
@@ -65,19 +92,28 @@ pub struct DockerConfig {
 }
 
 impl DockerConfig {
-    /// With every default, at the sockets that the process's variables (`DOCKER_HOST`, `XDG_RUNTIME_DIR`) name.
-    pub fn new(data_dir: impl Into<PathBuf>, variable: &dyn Fn(&str) -> Option<String>) -> Self {
-        let (sockets, misconfigured) = match engine::usual_sockets(variable) {
-            Ok(sockets) => (sockets, None),
-            Err(why) => (Vec::new(), Some(why)),
+    /// With every default, at the endpoint that is meant where none is named, by the process's variables alone.
+    pub fn new(data_dir: impl Into<PathBuf>, variable: places::Variable<'_>) -> Self {
+        let spot = Spot {
+            id: EndpointId::new(places::MAIN),
+            places: places::usual_places(variable),
+            expected: true,
+            usual: false,
         };
+        let homes = Places::new(variable);
+        Self { credentials: contexts::config_folder(variable), homes, ..Self::at(data_dir, spot, Kin::default()) }
+    }
+
+    /// With every default, at this endpoint.
+    pub fn at(data_dir: impl Into<PathBuf>, spot: Spot, kin: Kin) -> Self {
         Self {
             data_dir: data_dir.into(),
-            sockets,
-            misconfigured,
+            spot,
+            kin,
+            credentials: None,
+            homes: Places::default(),
             shell: None,
             stop_grace: Duration::from_secs(10),
-            homes: Places::new(variable),
         }
     }
 }
@@ -119,7 +155,19 @@ impl Backend for DockerBackend {
     }
 
     fn endpoint(&self) -> EndpointId {
-        EndpointId::new("docker")
+        self.inner.config.spot.id.clone()
+    }
+
+    fn standing(&self) -> Standing {
+        self.inner.engines.standing()
+    }
+
+    fn described(&self) -> Option<String> {
+        self.inner.engines.current().map(|engine| engine.whole_description())
+    }
+
+    fn address(&self) -> Option<String> {
+        self.inner.engines.address().map(ToString::to_string)
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -129,8 +177,7 @@ impl Backend for DockerBackend {
     fn probe(&self) -> BoxFuture<'_, Result<Probe>> {
         Box::pin(async move {
             let engine = self.inner.engine().await?;
-            let description = format!("{} at {}", engine.description, engine.socket.display());
-            Ok(Probe { description, unenforced: engine.unenforced.clone() })
+            Ok(Probe { description: engine.whole_description(), unenforced: engine.unenforced.clone() })
         })
     }
 

@@ -5,9 +5,9 @@
 //! is written in pieces that the terminal takes in at once, and no more than a little goes ahead of the program's
 //! output.
 
+use super::dial::Writer;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream};
-use tokio::net::unix::OwnedWriteHalf;
 use tokio::sync::watch;
 
 /// The terminal's own buffer (N_TTY_BUF_SIZE), and half of what the monitor reads of the output at a time.
@@ -20,7 +20,7 @@ const SILENCE: Duration = Duration::from_millis(20);
 
 /// Passes what is typed on until nobody types any more; `output` counts the bytes that came out. Ends without an end of
 /// input.
-pub async fn pace(mut from: DuplexStream, mut to: OwnedWriteHalf, mut output: watch::Receiver<usize>) {
+pub async fn pace(mut from: DuplexStream, mut to: Writer, mut output: watch::Receiver<usize>) {
     let mut piece = vec![0; PIECE];
     let (mut ahead, mut answered) = (0, 0);
     while let Ok(n) = from.read(&mut piece).await {
@@ -49,7 +49,7 @@ mod tests {
     async fn what_is_typed_waits_where_nothing_answers_and_arrives_whole() {
         let (near, mut far) = tokio::net::UnixStream::pair().expect("a pair");
         let (mut typed, from) = tokio::io::duplex(4 * AHEAD);
-        let (_reader, writer) = near.into_split();
+        let (_reader, writer) = super::super::dial::Stream::unix(near).into_split();
         let (_output, answers) = watch::channel(0);
         let paced = tokio::spawn(pace(from, writer, answers));
         let began = std::time::Instant::now();

@@ -1,6 +1,7 @@
 //! Execs: how a program is started in a container, how its end is known, and how it is ended for sure.
 
 use super::super::{BackendError, Result};
+use super::dial::Stream;
 use super::engine::{Engine, is_missing};
 use super::hijack;
 use super::hub::News;
@@ -11,7 +12,6 @@ use bollard::models::ExecConfig;
 use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
-use tokio::net::UnixStream;
 use tokio::sync::Notify;
 
 /// The engine holds back the keys that would detach from an exec (Ctrl-P, unless others are given): a chord that
@@ -47,7 +47,7 @@ pub struct Exec {
     /// Of the engine.
     pub id: String,
     /// Its raw stream.
-    pub stream: UnixStream,
+    pub stream: Stream,
     /// What came already.
     pub early: Vec<u8>,
 }
@@ -72,7 +72,7 @@ impl Inner {
         let made = engine.docker.create_exec(sandbox.as_str(), config).await;
         let id = made.map_err(|error| self.engines.failed("running a program in the container", &error))?.id;
         self.own_execs.insert(&id);
-        let (stream, early) = hijack::start(&engine.socket, &id, program.tty).await.map_err(|error| {
+        let (stream, early) = hijack::start(&engine.dialer, &id, program.tty).await.map_err(|error| {
             if lacks_shell(&error.to_string()) {
                 return no_shell();
             }
@@ -237,6 +237,13 @@ impl Inner {
                 _ => Ok(None),
             },
         }
+    }
+
+    /// The first process of a session that another host opened, if it lives.
+    pub async fn leader_of(&self, sandbox: &SandboxId, session: &str) -> Result<Option<Leader>> {
+        let said = self.ask(sandbox, &[inside::FIND, "htui", session]).await?.unwrap_or_default();
+        let leader = |(pid, born): (&str, &str)| Leader { pid: pid.to_owned(), born: born.to_owned() };
+        Ok(said.trim().split_once(' ').map(leader))
     }
 
     /// Ends every process of a session: the signal, then KILL. Verified.

@@ -1,6 +1,7 @@
 //! Sessions on a terminal in a container.
 
 use super::super::{AttachSpec, BackendError, Result};
+use super::dial::{Reader, Stream, Writer};
 use super::engine::Engine;
 use super::inside::{self, Leader};
 use super::pace::pace;
@@ -15,7 +16,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt, DuplexStream};
-use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Notify, watch};
 
 /// Output that waits for its reader.
@@ -31,6 +31,18 @@ const ECHO: &[u8] = b"\r\n";
 /// Opens one.
 pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Result<PtyLink> {
     let (engine, seen) = inner.running_any(&sandbox).await?;
+    if spec.resume {
+        // Its terminal was a stream of the host that ended, and cannot be had again: what is left of it must not stay
+        // unseen.
+        if let Some(leader) = inner.leader_of(&sandbox, spec.session.as_str()).await? {
+            inner.end(&sandbox, &leader, "HUP").await?;
+        }
+        return Err(BackendError::new(
+            FailureKind::Permanent,
+            "its host ended, and a shell in a container with it",
+            "",
+        ));
+    }
     if spec.program.iter().any(|word| word.contains('\0')) {
         return Err(BackendError::new(FailureKind::Permanent, "an argument holds a zero byte", "leave it out"));
     }
@@ -88,8 +100,9 @@ async fn begin(inner: &Shared, engine: &Engine, sandbox: &SandboxId, program: Pr
 }
 
 /// Sends the line that the script waits for, and takes its echo away.
-async fn release(stream: &mut tokio::net::UnixStream, early: &mut Vec<u8>) -> io::Result<()> {
+async fn release(stream: &mut Stream, early: &mut Vec<u8>) -> io::Result<()> {
     stream.write_all(b"\n").await?;
+    stream.flush().await?;
     while early.len() < ECHO.len() {
         if stream.read_buf(early).await? == 0 {
             return Err(io::ErrorKind::UnexpectedEof.into());
@@ -128,7 +141,7 @@ struct Open {
 
 /// Output from the engine to the reader, until the stream or the session ends.
 async fn pump(
-    mut reader: OwnedReadHalf,
+    mut reader: Reader,
     early: Vec<u8>,
     mut to: DuplexStream,
     (output, end_of_stream): (watch::Sender<usize>, Arc<Notify>),
@@ -195,7 +208,7 @@ impl PtyControl for Control {
 }
 
 /// The writer. Dropping it sends nothing: closing only this direction would be an end of input.
-struct Input(Option<OwnedWriteHalf>);
+struct Input(Option<Writer>);
 
 impl Drop for Input {
     fn drop(&mut self) {
@@ -213,8 +226,11 @@ impl AsyncWrite for Input {
         }
     }
 
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(Ok(()))
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match &mut self.0 {
+            Some(half) => Pin::new(half).poll_flush(cx),
+            None => Poll::Ready(Ok(())),
+        }
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {

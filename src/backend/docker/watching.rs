@@ -43,9 +43,14 @@ pub fn watch(inner: Shared) -> BoxStream<'static, BackendEvent> {
 async fn follow(inner: Shared, to: mpsc::Sender<BackendEvent>) {
     let mut line = Line::default();
     loop {
+        inner.engines.my_turn().await;
         let Err(error) = connection(&inner, &to, &mut line).await else { return };
         inner.hub.set_live(false);
-        if !line.down {
+        if inner.engines.twin().is_some() {
+            // Another endpoint tells of this engine.
+            continue;
+        }
+        if !line.down && inner.engines.is_expected() {
             line.down = true;
             if to.send(BackendEvent::Down(error.message)).await.is_err() {
                 return;
@@ -53,7 +58,7 @@ async fn follow(inner: Shared, to: mpsc::Sender<BackendEvent>) {
         }
         line.wait().await;
         // Before the next try, so that what appears during it is not missed.
-        line.arrival = Some(Arrival::watch(inner.places_to_watch()));
+        line.arrival = Some(Arrival::watch(&inner.engines.places()));
     }
 }
 

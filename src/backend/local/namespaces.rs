@@ -262,7 +262,7 @@ impl Namespaces {
     /// Opens a session, or takes over the one of that name that runs.
     pub async fn attach(&self, record: &Record, spec: AttachSpec) -> Result<PtyLink> {
         let client = self.running(record).await?;
-        let session = spec.session.0;
+        let (session, resume) = (spec.session.0, spec.resume);
         let end = client.session_end(&session);
         let open = Op::Open {
             session: session.clone(),
@@ -270,15 +270,13 @@ impl Namespaces {
             vars: spec.env,
             cwd: spec.cwd,
             size: spec.size,
+            resume,
         };
         let (master, missed) = match client.request(open).await {
             Ok((Answer::Opened { missed, .. }, fds)) => (fds.into_iter().next(), missed),
             Err(Failed::Refused(why)) => {
-                return Err(BackendError::new(
-                    FailureKind::Permanent,
-                    why,
-                    "name a program that is inside, or leave it out for a shell",
-                ));
+                let hint = if resume { "" } else { "name a program that is inside, or leave it out for a shell" };
+                return Err(BackendError::new(FailureKind::Permanent, why, hint));
             }
             other => return Err(odd(record, other)),
         };

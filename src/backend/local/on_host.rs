@@ -117,6 +117,9 @@ impl OnHost {
 
     pub fn attach(&self, record: &Record, spec: AttachSpec) -> Result<PtyLink> {
         let programs = self.programs(&record.sandbox)?;
+        if spec.resume {
+            return Err(refused("a plain shell of the host ends with the hermes-tui that opened it"));
+        }
         let vars = variables(record, &spec.env);
         let path = vars.get("PATH").cloned().unwrap_or_default();
         let cwd = directory(record, spec.cwd.as_deref())?;

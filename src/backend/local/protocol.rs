@@ -112,6 +112,9 @@ pub enum Op {
         cwd: Option<String>,
         /// Size.
         size: Size,
+        /// Only if it runs already.
+        #[serde(default)]
+        resume: bool,
     },
     /// End a session and every process of it; answered when they are gone.
     Close {

@@ -15,7 +15,7 @@ use std::time::Duration;
 const APPLICATION: i64 = 0x6874_7569;
 
 /// One step for each version of the schema; `user_version` counts those done.
-const MIGRATIONS: &[&str] = &[SCHEMA_1, SCHEMA_2];
+const MIGRATIONS: &[&str] = &[SCHEMA_1, SCHEMA_2, SCHEMA_3];
 
 const SCHEMA_1: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -33,6 +33,13 @@ const SCHEMA_2: &str = "
     CREATE TABLE choices (id TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT, WITHOUT ROWID;
 ";
 
+const SCHEMA_3: &str = "
+    CREATE TABLE sessions (id TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT, WITHOUT ROWID;
+    CREATE TABLE layout (id TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+/// The one row of the layout.
+const LAYOUT: &str = "layout";
 /// The one row of the choices.
 const CHOICES: &str = "choices";
 
@@ -174,12 +181,20 @@ impl Disk {
         Ok(Restored {
             environments,
             conversations: self.rows("conversations", troubles)?,
+            sessions: self.rows("sessions", troubles).unwrap_or_default(),
             calls: self.rows("calls", troubles)?,
             // A file that cannot be written may be of a version without them.
             choices: self.rows("choices", troubles).ok().and_then(|mut rows| rows.pop()).unwrap_or_default(),
+            layout: self.layout(),
             saved_at: Moment(saved_at),
             last_seq: last.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0),
         })
+    }
+
+    fn layout(&self) -> Option<String> {
+        let asked = self.connection.query_row("SELECT data FROM layout WHERE id = ?1", [LAYOUT], |row| row.get(0));
+        // A file that cannot be written may be of a version without it.
+        asked.optional().ok().flatten()
     }
 
     fn rows<T: DeserializeOwned>(&self, table: &str, troubles: &mut Vec<Trouble>) -> Result<Vec<T>, Unusable> {
@@ -235,6 +250,11 @@ impl Disk {
             transaction
                 .prepare_cached("INSERT OR REPLACE INTO events (seq, at, data) VALUES (?1, ?2, ?3)")?
                 .execute(params![signed(*seq), signed(at.0), line.to_string()])?;
+        }
+        if let Some(layout) = &batch.layout {
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO layout (id, data) VALUES (?1, ?2)")?
+                .execute(params![LAYOUT, layout])?;
         }
         set_meta(&transaction, "saved_at", signed(batch.now.0))?;
         set_meta(&transaction, "clean", 0)?;
@@ -357,6 +377,13 @@ fn write_row(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result
                     json(&call)
                 ])?;
         }
+        Change::Session(session) => {
+            let mut session = session.clone();
+            session.program.iter_mut().for_each(|word| *word = redact(word, []));
+            transaction
+                .prepare_cached("INSERT OR REPLACE INTO sessions (id, data) VALUES (?1, ?2)")?
+                .execute(params![session.id.as_str(), json(&session)])?;
+        }
         Change::Choices(choices) => {
             transaction
                 .prepare_cached("INSERT OR REPLACE INTO choices (id, data) VALUES (?1, ?2)")?
@@ -366,6 +393,7 @@ fn write_row(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result
             let (table, id) = match record {
                 Record::Environment(id) => ("environments", id.as_str()),
                 Record::Conversation(id) => ("conversations", id.as_str()),
+                Record::Session(id) => ("sessions", id.as_str()),
                 Record::Call(id) => ("calls", id.as_str()),
                 Record::Choices => ("choices", CHOICES),
             };

@@ -284,8 +284,13 @@ impl Init<'_> {
                 };
                 self.reply(host, id, Ok(hello), Vec::new());
             }
-            Op::Open { session, program, vars, cwd, size } => {
-                let (answer, fds) = match self.open(session, program, &vars, cwd.as_deref(), size) {
+            Op::Open { session, program, vars, cwd, size, resume } => {
+                let known = self.sessions.get(&session).is_some_and(|one| !one.ended);
+                let opened = match resume && !known {
+                    true => Err("it ended while no host ran".to_owned()),
+                    false => self.open(session, program, &vars, cwd.as_deref(), size),
+                };
+                let (answer, fds) = match opened {
                     Ok((answer, fd)) => (Ok(answer), vec![fd]),
                     Err(why) => (Err(why), Vec::new()),
                 };

@@ -1,0 +1,95 @@
+//! Tabs and splits as they are kept over the end of a host.
+
+use super::layout::{PaneId, Tree};
+use super::model::{FeedOf, Model, PaneKind, TabId, TabState};
+use crate::domain::ConversationId;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Tabs with their panes.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub struct Layout {
+    tabs: Vec<SavedTab>,
+    panes: BTreeMap<u32, PaneKind>,
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct SavedTab {
+    id: TabId,
+    name: Option<String>,
+    tree: Tree,
+    zoomed: Option<PaneId>,
+    synchronised: bool,
+    conversation: Option<ConversationId>,
+}
+
+impl Layout {
+    /// Whether it says the same as the model.
+    pub(super) fn is_of(&self, model: &Model) -> bool {
+        let same = |(saved, tab): (&SavedTab, &TabState)| {
+            (saved.id, &saved.name, &saved.tree) == (tab.id, &tab.name, &tab.tree)
+                && (saved.zoomed, saved.synchronised) == (tab.zoomed, tab.synchronised)
+                && saved.conversation == tab.conversation
+        };
+        self.tabs.len() == model.work.tabs.len()
+            && self.tabs.iter().zip(&model.work.tabs).all(same)
+            && self.panes.len() == model.work.panes.len()
+            && self.panes.iter().zip(&model.work.panes).all(|((a, kind), (b, other))| *a == b.0 && kind == other)
+    }
+
+    /// What the model has now.
+    pub(super) fn of(model: &Model) -> Self {
+        let tab = |tab: &TabState| SavedTab {
+            id: tab.id,
+            name: tab.name.clone(),
+            tree: tab.tree.clone(),
+            zoomed: tab.zoomed,
+            synchronised: tab.synchronised,
+            conversation: tab.conversation.clone(),
+        };
+        Self {
+            tabs: model.work.tabs.iter().map(tab).collect(),
+            panes: model.work.panes.iter().map(|(id, kind)| (id.0, kind.clone())).collect(),
+        }
+    }
+}
+
+impl Model {
+    /// Makes the tabs of an earlier host again, as far as what they showed is still known.
+    pub(super) fn restore_layout(&mut self, layout: Layout) {
+        let known = |kind: &PaneKind| match kind {
+            PaneKind::Session(id) => self.state.sessions.contains_key(id),
+            PaneKind::Feed(FeedOf::Conversation(id)) => self.state.conversations.contains_key(id),
+            PaneKind::Feed(FeedOf::Environment(id)) => self.state.environments.contains_key(id),
+        };
+        let panes: BTreeMap<PaneId, PaneKind> =
+            layout.panes.into_iter().filter(|(_, kind)| known(kind)).map(|(id, kind)| (PaneId(id), kind)).collect();
+        let mut tabs = Vec::new();
+        let mut placed = Vec::new();
+        for mut tab in layout.tabs {
+            for pane in tab.tree.panes() {
+                if !panes.contains_key(&pane) || placed.contains(&pane) {
+                    tab.tree.remove(pane);
+                }
+            }
+            let own = tab.tree.panes();
+            if !tab.tree.is_sound() || own.iter().any(|pane| !panes.contains_key(pane) || placed.contains(pane)) {
+                continue;
+            }
+            placed.extend(&own);
+            tabs.push(TabState {
+                id: tab.id,
+                name: tab.name,
+                zoomed: tab.zoomed.filter(|pane| own.contains(pane)),
+                synchronised: tab.synchronised,
+                conversation: tab.conversation,
+                tree: tab.tree,
+                activity: false,
+                bell: false,
+            });
+        }
+        let panes = panes.into_iter().filter(|(pane, _)| placed.contains(pane)).collect();
+        self.work.take_up(tabs, panes);
+        self.touch();
+    }
+}
