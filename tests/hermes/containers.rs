@@ -67,7 +67,8 @@ fn a_shell_in_it_sees_its_files_and_neither_that_nor_our_end_touches_it() {
     let name = agent.listed_as("default");
     agent.env(&profile, "default");
     let Some(tmux) = Tmux::open(&profile, 120, 30) else { return };
-    tmux.wait(&name);
+    // The row has no room for all of it.
+    tmux.wait(&name[..6]);
     tmux.keys(&["/"]);
     tmux.type_text(&name);
     tmux.keys(&["Enter"]);
@@ -75,10 +76,7 @@ fn a_shell_in_it_sees_its_files_and_neither_that_nor_our_end_touches_it() {
     tmux.line("cat /workspace/mark*; pwd");
     tmux.wait("interop");
     tmux.leader("d");
-    tmux.wait("End hermes-tui?");
-    tmux.keys(&["q"]);
     tmux.wait_for_the_end(0);
-    assert_eq!(started(&agent, &id), since, "our end is not its end");
     let output = profile.run(&["exec", &name, "--", "cat", "/workspace/marker"]);
     assert_eq!((output.status.code(), text(&output).trim()), (Some(0), "interop"));
     assert_eq!(started(&agent, &id), since);
