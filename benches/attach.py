@@ -50,7 +50,7 @@ def main():
             ratio = median(times["hermes-tui"]) / median(times["docker exec -it"])
             print(f"ratio of the medians of {options.rounds} rounds: {ratio:.2f}")
         finally:
-            screen.end()
+            profile.end(screen)
 
 
 main()

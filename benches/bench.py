@@ -2,7 +2,7 @@
 
 Nothing is downloaded: the image is made of this machine's own files and removed afterwards.
 """
-import fcntl, os, pty, re, select, shutil, signal, struct, subprocess, sys, tempfile, termios, time
+import fcntl, json, os, pty, re, select, shutil, struct, subprocess, sys, tempfile, termios, time
 
 TICKS = os.sysconf("SC_CLK_TCK")
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -93,9 +93,8 @@ class Terminal:
     def keys(self, keys):
         os.write(self.fd, keys)
 
-    def end(self, patience=60):
-        """Tells it to end, and waits for that."""
-        os.kill(self.pid, signal.SIGTERM)
+    def wait(self, patience):
+        """Reads until the program has ended."""
         limit = time.monotonic() + patience
         while time.monotonic() < limit:
             self.read(0.05)
@@ -113,7 +112,18 @@ class Profile:
         self.env |= more
 
     def screen(self):
-        return Terminal([self.program], self.env)
+        """Host and screen in one process."""
+        return Terminal([self.program, "--foreground"], self.env)
+
+    def processes(self, screen):
+        """The client, the host behind it, and everything that they started."""
+        host = json.loads(self.run("--json", "status"))["pid"]
+        return sorted({*tree(screen.pid), *tree(host)})
+
+    def end(self, screen):
+        """Ends the host, and the screen with it."""
+        self.run("shutdown")
+        screen.wait(10)
 
     def run(self, *args):
         done = subprocess.run([self.program, *args], env=self.env, capture_output=True, text=True)

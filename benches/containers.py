@@ -7,7 +7,7 @@ Makes N containers with an idle clock each and opens panes with shells in them. 
 engine's counts every request; all countdowns are on the screen meanwhile, as far as they fit.
 """
 import argparse, collections, re, socket, tempfile, threading, time
-from bench import PROGRAM, Image, Profile, tree, usage
+from bench import PROGRAM, Image, Profile, usage
 
 REQUEST = re.compile(rb"^(GET|POST|PUT|HEAD|DELETE) (\S+) HTTP/1\.")
 
@@ -67,7 +67,7 @@ def main():
                 screen.keys(b"\x02c")
                 screen.until(b"root@box")
             screen.quiet(5)
-            pids = tree(screen.pid)
+            pids = profile.processes(screen)
             counter.requests.clear()
             connections = counter.connections
             before, began, sent = usage(pids), time.monotonic(), 0
@@ -80,8 +80,8 @@ def main():
             print(f"wake-ups: {(after[1] - before[1]) / took:.2f} a second")
             print(f"sent to the terminal: {sent / took:.0f} bytes a second")
         finally:
-            # Ephemeral ones are removed at the end, and each takes its time.
-            screen.end(patience=30 + 3 * options.containers)
+            # Ephemeral ones are removed with it.
+            profile.end(screen)
 
 
 main()

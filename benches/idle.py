@@ -8,7 +8,7 @@ nothing changes any more, and counts for S seconds. The sandbox's countdown is o
 second is its.
 """
 import argparse, tempfile, time
-from bench import PROGRAM, Profile, tree, usage
+from bench import PROGRAM, Profile, usage
 
 
 def main():
@@ -18,7 +18,8 @@ def main():
     options.add_argument("--program", default=PROGRAM)
     options = options.parse_args()
     with tempfile.TemporaryDirectory(prefix="htui-idle-") as home:
-        screen = Profile(options.program, home).screen()
+        profile = Profile(options.program, home)
+        screen = profile.screen()
         try:
             screen.until(b"sandbox")
             screen.keys(b"n")
@@ -27,7 +28,7 @@ def main():
                 screen.keys(b"\x02c")
                 screen.until(b"%d:env-1*" % number)
             screen.quiet(5)
-            pids = tree(screen.pid)
+            pids = profile.processes(screen)
             before, began, sent = usage(pids), time.monotonic(), 0
             while (left := began + options.seconds - time.monotonic()) > 0:
                 sent += len(screen.read(left))
@@ -37,7 +38,7 @@ def main():
             print(f"wake-ups: {(after[1] - before[1]) / took:.2f} a second")
             print(f"sent to the terminal: {sent / took:.0f} bytes a second")
         finally:
-            screen.end()
+            profile.end(screen)
 
 
 main()
