@@ -7,9 +7,10 @@ use crate::runtime::terminal::{self, TerminalGuard};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crossterm::event::{Event as TermEvent, EventStream, KeyEventKind};
-use futures_util::{FutureExt, StreamExt};
+use futures_util::StreamExt;
 use serde_json::Value;
 use std::io;
+use std::task::Poll;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
@@ -47,6 +48,18 @@ fn cannot_open(error: &io::Error) -> ApiError {
         format!("cannot open the screen: {error}"),
         "run it in a terminal, or use a verb: `hermes-tui --help` lists them",
     )
+}
+
+/// The next event, if it has come already. Asked with this task's own waker: the stream keeps the first waker it is
+/// given, and would wake nobody after a look with another.
+async fn at_hand(events: &mut EventStream) -> Option<TermEvent> {
+    std::future::poll_fn(|cx| {
+        Poll::Ready(match events.poll_next_unpin(cx) {
+            Poll::Ready(Some(Ok(event))) => Some(event),
+            Poll::Ready(_) | Poll::Pending => None,
+        })
+    })
+    .await
 }
 
 /// What the threads of the terminal say.
@@ -104,7 +117,7 @@ impl Shown {
                 event = events.next() => {
                     let Some(Ok(event)) = event else { return Ok(Left::Gone) };
                     let mut all = vec![event];
-                    while let Some(Some(Ok(more))) = events.next().now_or_never() {
+                    while let Some(more) = at_hand(&mut events).await {
                         all.push(more);
                     }
                     self.typed(all).await?;
