@@ -106,6 +106,22 @@ fn two_terminals_see_the_same_and_one_that_only_looks_changes_nothing() {
 }
 
 #[test]
+fn keys_arrive_also_while_nothing_else_happens() {
+    let profile = Profile::new();
+    let Some(tmux) = first_shell(&profile, 90, 24) else { return };
+    // Without a countdown nothing else wakes the client.
+    profile.json(&["env", "pin", "env-1"]);
+    tmux.wait_without("next reap");
+    for letter in ["a", "b", "c", "d", "e"] {
+        tmux.type_text(letter);
+        let end = format!("{letter}\n");
+        tmux.wait_until("the letter", |s| {
+            s.lines().any(|l| format!("{}\n", l.trim_end_matches([' ', '│'])).ends_with(&end))
+        });
+    }
+}
+
+#[test]
 fn what_somebody_shuts_down_is_told_to_those_who_look() {
     let profile = Profile::new();
     let Some(tmux) = first_shell(&profile, 90, 24) else { return };
