@@ -151,7 +151,7 @@ async fn an_end_that_nobody_announced_is_found_when_the_engine_answers_again() {
         Some(match request.line.split('?').next().unwrap_or_default() {
             "GET /events" if ended => Reply::Open,
             "GET /events" => Reply::Until(cut.clone()),
-            "GET /containers/json" => Reply::Json(200, json!([{"Id": "c1"}])),
+            "GET /containers/json" => Reply::Json(200, json!([{"Id": "c1", "Labels": labels, "State": "running"}])),
             "GET /containers/c1/json" => {
                 Reply::Json(200, json!({"Id": "c1", "State": state, "Config": {"Labels": labels}}))
             }

@@ -10,13 +10,15 @@ use bollard::query_parameters::EventsOptionsBuilder;
 use futures_util::StreamExt;
 use futures_util::stream::{self, BoxStream};
 use std::collections::HashMap;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
 
 /// Where time may bring an answer, the first retry comes after this time; each later one after twice the time of the
 /// one before.
 const FIRST_RETRY: Duration = Duration::from_millis(200);
 const LAST_RETRY: Duration = Duration::from_secs(60);
+/// A connection that is lost sooner than this is not taken up again at once.
+const SOON: Duration = Duration::from_secs(1);
 /// Events that wait for whoever watches.
 const BACKLOG: usize = 256;
 
@@ -70,11 +72,13 @@ struct Line {
     pause: Duration,
     /// Set before the last try.
     arrival: Option<Arrival>,
+    /// Since when the connection stands, until its loss was dealt with.
+    since: Option<Instant>,
 }
 
 impl Default for Line {
     fn default() -> Self {
-        Self { down: false, pause: FIRST_RETRY, arrival: None }
+        Self { down: false, pause: FIRST_RETRY, arrival: None, since: None }
     }
 }
 
@@ -82,6 +86,15 @@ impl Line {
     /// Waits until another try may succeed: at once after the loss of a connection, else when something changed where
     /// an engine may appear. The clock is looked at only where something is there that does not answer.
     async fn wait(&mut self) {
+        if let Some(since) = self.since.take() {
+            if since.elapsed() >= SOON {
+                self.pause = FIRST_RETRY;
+            } else {
+                tokio::time::sleep(self.pause).await;
+                self.pause = (self.pause * 2).min(LAST_RETRY);
+            }
+            return;
+        }
         let Some(arrival) = self.arrival.take() else { return };
         if arrival.is_certain() {
             arrival.changed().await;
@@ -118,8 +131,8 @@ async fn connection(inner: &Shared, to: &mpsc::Sender<BackendEvent>, line: &mut 
             found = &mut list => break found?,
         }
     };
-    line.pause = FIRST_RETRY;
     line.arrival = None;
+    line.since = Some(Instant::now());
     inner.hub.set_live(true);
     // What ended meanwhile is not announced any more: the engine's memory of events ends with it.
     inner.hub.tell(News::LookAgain);
