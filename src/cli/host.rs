@@ -79,7 +79,7 @@ pub(super) fn screen(context: &Context, how: &Screen) -> Result<u8, Failure> {
     let out = Printer::new();
     match left {
         Left::Detached => {
-            out.line("[detached: everything runs on; `hermes-tui` shows it again, `hermes-tui shutdown` ends it]")?
+            out.line("[detached: everything runs on; `hermes-tui` shows it again, `hermes-tui shutdown` ends it]")?;
         }
         Left::HostEnded => out.line("[the host has ended]")?,
         Left::Gone => {}

@@ -32,7 +32,7 @@ impl Model {
     fn countdown_tick(&self, now: Moment) -> Option<Moment> {
         let envs = self.state.environments.values();
         let deadline = envs.clone().filter_map(|e| e.deadline).min();
-        let swept = envs.clone().filter_map(|e| e.swept_from()).filter(|at| *at > now).min();
+        let swept = envs.clone().filter_map(crate::domain::Environment::swept_from).filter(|at| *at > now).min();
         let retry = envs.filter_map(|e| e.failure.as_ref()?.retry_at).min();
         let next = [deadline, retry, swept].into_iter().flatten().filter(|d| *d > now).min()?;
         let step = if next.since(now).0 > 60 * MINUTE { MINUTE } else { SECOND };

@@ -159,7 +159,5 @@ fn whose(inner: &Shared, id: &str, attributes: &HashMap<String, String>) -> Opti
         return Some(listed.origin);
     }
     let name = attributes.get("name").cloned();
-    discover::origin(attributes, &inner.profile, || {
-        inner.others.known().is_chosen(id, name.as_ref().map(std::slice::from_ref).unwrap_or_default())
-    })
+    discover::origin(attributes, &inner.profile, || inner.others.known().is_chosen(id, name.as_slice()))
 }

@@ -61,7 +61,7 @@ fn read_labels(seen: &Seen) -> Option<Labels> {
 
 fn mounts(seen: &Seen) -> impl Iterator<Item = (&str, &str, &MountPoint)> {
     let all = seen.raw.mounts.iter().flatten();
-    let binds = all.filter(|mount| mount.typ.as_ref().is_some_and(|kind| kind.to_string() == "bind"));
+    let binds = all.filter(|mount| mount.typ.as_deref() == Some("bind"));
     binds.filter_map(|mount| Some((mount.source.as_deref()?, mount.destination.as_deref()?, mount)))
 }
 
@@ -123,10 +123,9 @@ fn persistence(seen: &Seen, origin: Origin) -> Persistence {
     let tmpfs = seen.raw.host_config.as_ref().and_then(|host| host.tmpfs.as_ref());
     let mounted = seen.raw.mounts.iter().flatten();
     let in_memory = tmpfs.is_some_and(|all| all.contains_key(HOME_INSIDE))
-        || mounted.into_iter().any(|mount| {
-            mount.destination.as_deref() == Some(HOME_INSIDE)
-                && mount.typ.as_ref().is_some_and(|kind| kind.to_string() == "tmpfs")
-        });
+        || mounted
+            .into_iter()
+            .any(|mount| mount.destination.as_deref() == Some(HOME_INSIDE) && mount.typ.as_deref() == Some("tmpfs"));
     match (source(seen, HOME_INSIDE), in_memory) {
         (Some(_), _) => Persistence::Persistent,
         (None, true) => Persistence::Ephemeral,
