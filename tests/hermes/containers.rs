@@ -66,7 +66,7 @@ fn a_shell_in_it_sees_its_files_and_neither_that_nor_our_end_touches_it() {
     let profile = agent.profile("off");
     let name = agent.listed_as("default");
     agent.env(&profile, "default");
-    let Some(tmux) = Tmux::open(&profile, 120, 30) else { return };
+    let Some(tmux) = Tmux::attach(&profile, 120, 30) else { return };
     // The row has no room for all of it.
     tmux.wait(&name[..6]);
     tmux.keys(&["/"]);
