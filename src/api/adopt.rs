@@ -4,7 +4,7 @@ use super::about::About;
 use super::nearest::nearest;
 use super::protocol::EnvAdopt;
 use super::shapes;
-use crate::backend::{BackendError, Candidate};
+use crate::backend::{BackendError, Candidate, Standing};
 use crate::domain::{EndpointId, FailureKind, Refusal, RefusalKind, Request, SandboxState};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -16,7 +16,9 @@ type Found = (EndpointId, Result<Vec<Candidate>, BackendError>);
 
 /// What every endpoint holds that is not listed.
 async fn candidates(about: &About) -> Vec<Found> {
-    let asked = about.backends().iter().map(|(endpoint, backend)| async move {
+    // Places where no engine ever was are none of those that somebody waits for.
+    let listed = about.backends().iter().filter(|(_, backend)| backend.standing() == Standing::Listed);
+    let asked = listed.map(|(endpoint, backend)| async move {
         let found = tokio::time::timeout(PATIENCE, backend.candidates()).await.unwrap_or_else(|_| {
             let message = format!("{endpoint} did not answer within {} s", PATIENCE.as_secs());
             Err(BackendError::new(FailureKind::Unreachable, message, "`hermes-tui doctor` says what was tried"))
@@ -66,9 +68,11 @@ pub(super) async fn request(about: &About, params: &EnvAdopt) -> Result<Request,
     let mut matches: Vec<(EndpointId, String)> = Vec::new();
     let mut names: Vec<String> = Vec::new();
     let mut failure: Option<BackendError> = None;
+    let mut answered = false;
     for (endpoint, found) in all.into_iter().filter(|(endpoint, _)| here(endpoint)) {
         match found {
             Ok(found) => {
+                answered = true;
                 for one in found {
                     if one.name == wanted {
                         matches.push((endpoint.clone(), one.name.clone()));
@@ -81,7 +85,7 @@ pub(super) async fn request(about: &About, params: &EnvAdopt) -> Result<Request,
             Err(error) => failure = failure.or(Some(error)),
         }
     }
-    match (matches.len(), failure) {
+    match (matches.len(), failure.filter(|_| !answered)) {
         (1, _) => {
             let (endpoint, container) = matches.remove(0);
             Ok(Request::Adopt { endpoint, container })

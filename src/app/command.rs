@@ -271,7 +271,7 @@ pub const COMMANDS: &[Command] = commands! {
     General "palette" "commands" "All commands, by name" [":"] [":"] [] false Action::Palette;
     General "send-leader" "send it" "Send the leader itself to the program" [] [] [] false Action::SendLeader;
     General "quit" "quit" "Leave; everything runs on, unless it was started with --foreground" ["d" "q"] ["q" "d"] [] false Action::Quit;
-    General "shutdown" "shut down" "End the host and what it keeps; says what is lost and asks" [] [] [] false Action::Shutdown;
+    General "shutdown" "shut down" "End the host and what it keeps; says what is lost and asks" ["Q"] ["Q"] [] false Action::Shutdown;
 };
 
 /// The command that does this.

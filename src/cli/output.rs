@@ -74,7 +74,10 @@ fn paint(text: &str, style: Style, colour: bool) -> String {
 
 /// Takes everything from text of others that a terminal would obey.
 pub(super) fn plain(text: &str) -> String {
-    text.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c }).filter(|c| !c.is_control()).collect()
+    // What turns the direction of writing makes one name look like another.
+    let turns = |c: &char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let all = text.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c });
+    all.filter(|c| !c.is_control() && !turns(c)).collect()
 }
 
 /// Standard output for people.

@@ -92,7 +92,8 @@ impl State {
     /// A complete list of what an endpoint holds of ours: proof that it answers.
     pub(super) fn snapshot(&mut self, out: &mut Outbox, endpoint: &EndpointId, found: Vec<FoundSandbox>) {
         self.endpoint_up(out, endpoint);
-        if self.unlisted.remove(endpoint) {
+        let first = self.unlisted.remove(endpoint);
+        if first {
             self.doubt_execs(out, endpoint);
             self.tell_choices(out, endpoint);
         }
@@ -107,6 +108,8 @@ impl State {
             match candidates.filter(|all| !all.is_empty()) {
                 Some(candidates) if origin != Some(Origin::Managed) => self.found_of_others(out, &id, candidates),
                 Some(candidates) => self.found(out, &id, candidates),
+                // The list was made before its endpoint was told what is chosen: the next one says more.
+                None if first && origin == Some(Origin::Foreign) && self.is_chosen(&id) => continue,
                 None => self.missing(out, &id),
             }
             if let Some(env) = self.edit(out, &id) {
@@ -147,7 +150,8 @@ impl State {
         let (adopting, phase) = (env.books.adopting, env.phase);
         let same = env.sandbox.as_ref() == Some(&found.sandbox);
         // Started again while nobody could tell us: what ran in it before is over.
-        let again = same && phase == Phase::Ready && !adopting && found.generation > env.generation;
+        let newer = env.origin == Origin::Managed && found.generation > env.generation;
+        let again = same && phase == Phase::Ready && !adopting && newer;
         match found.state {
             SandboxState::Stopped if phase == Phase::Ready && same && !adopting => {
                 self.halted(out, id, "stopped by somebody else");

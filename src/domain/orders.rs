@@ -3,7 +3,7 @@
 use super::books::{Cause, End, Need, Waiter};
 use super::effect::{Deed, Notice, NoticeKind};
 use super::environment::{ActivityKind, EnvSpec, Environment, Origin, Phase};
-use super::id::{EnvId, Generation, ReplyTo};
+use super::id::{EndpointId, EnvId, Generation, ReplyTo};
 use super::lease::LeaseKind;
 use super::moment::Span;
 use super::naming;
@@ -31,12 +31,35 @@ impl State {
         name: Option<String>,
         spec: &EnvSpec,
     ) {
+        // One that could not be made gives its name up to the next try.
+        let failed = name.as_deref().and_then(|name| self.failed_for_good(&spec.endpoint, name));
+        if let Some(failed) = failed
+            && failed != id
+        {
+            self.forget(out, &failed, false, "replaced by another try");
+        }
         if let Err(refusal) = self.check_new(&id, name.as_deref(), spec) {
             return out.refuse(reply, refusal);
         }
         let name = name.unwrap_or_else(|| self.next_name(&spec.endpoint));
         let id = self.list_new(out, id, name, spec);
         self.waiters.push(Waiter { reply, env: Some(id), need: Need::Ready });
+    }
+
+    /// An environment of this name that never came to be, that nobody uses and that is not tried again by itself.
+    fn failed_for_good(&self, endpoint: &EndpointId, name: &str) -> Option<EnvId> {
+        let over = |env: &&Environment| {
+            env.name == name
+                && env.spec.endpoint == *endpoint
+                && env.origin == Origin::Managed
+                && env.phase == Phase::Failed
+                && env.sandbox.is_none()
+                && env.generation <= Generation(1)
+                && env.leases.is_empty()
+                && env.conversations.is_empty()
+                && env.failure.as_ref().is_some_and(|failure| failure.retry_at.is_none())
+        };
+        self.environments.values().find(over).map(|env| env.id.clone())
     }
 
     fn check_new(&self, id: &EnvId, name: Option<&str>, spec: &EnvSpec) -> Result<(), Refusal> {

@@ -21,6 +21,7 @@ use crate::backend::local::LocalConfig;
 use crate::backend::registry::{self, BackendsConfig};
 use crate::config::{self, Options};
 use crate::domain::{BackendKind, EndpointId, Event};
+use crate::hermes::home::Places as Homes;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -151,6 +152,7 @@ fn backends(
         let mut docker = DockerConfig::at(&paths.data_dir, spot, kin.clone());
         docker.shell.clone_from(&local.shell);
         docker.credentials = contexts::config_folder(&variable);
+        docker.homes = Homes::new(&variable);
         docker
     });
     let docker = docker.collect();

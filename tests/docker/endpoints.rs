@@ -159,7 +159,7 @@ async fn an_end_that_nobody_announced_is_found_when_the_engine_answers_again() {
                 let of_a_session = String::from_utf8_lossy(&request.body).contains("\"Tty\":true");
                 Reply::Json(201, json!({"Id": if of_a_session { "session" } else { "script" }}))
             }
-            "POST /exec/session/start" => Reply::Raw(b"\x1e7 70\x1e\r\n".to_vec()),
+            "POST /exec/session/start" => Reply::Raw(b"\x1e7 70\x1ego\r\n".to_vec()),
             "POST /exec/session/resize" => Reply::Json(200, Value::Null),
             "GET /exec/session/json" if ended => Reply::Json(200, json!({"Running": false, "ExitCode": 7})),
             "GET /exec/session/json" => Reply::Json(200, json!({"Running": true})),

@@ -57,12 +57,69 @@ fn a_turn_that_ran_keeps_its_lease_and_a_command_is_cut_off() {
     desk.running_turn("c", spec());
     desk.call("x", "c");
     let mut desk = desk.restarted();
-    desk.snapshot(&local(), vec![found("c-env", SandboxState::Running, spec())]);
+    let asked = desk.snapshot(&local(), vec![found("c-env", SandboxState::Running, spec())]);
     let call = &desk.state.calls[&CallId::new("x")];
     assert_eq!((call.exit_code, call.ended), (Some(125), Some(START)));
     assert_eq!(desk.env("c-env").leases.len(), 1);
     assert_eq!(desk.verdict("c-env").kind, VerdictKind::Held);
-    assert!(matches!(answer(&desk.running_turn("c", spec())), Some(Answer::Turn { .. })), "with a new session");
+    desk.open_sessions(&asked);
+    assert!(matches!(answer(&desk.running_turn("c", spec())), Some(Answer::Turn { .. })));
+}
+
+fn asks_to_resume(effects: &[Effect]) -> Vec<SessionId> {
+    let resumed = |effect: &Effect| match effect {
+        Effect::OpenSession { session, resume: true, .. } => Some(session.clone()),
+        _ => None,
+    };
+    effects.iter().filter_map(resumed).collect()
+}
+
+#[test]
+fn a_session_is_asked_for_once_its_sandbox_was_found_running_as_it_was() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    let session = desk.session_of("c");
+    let mut desk = desk.restarted();
+    assert_eq!(desk.state.sessions[&session].state, SessionState::Opening, "nothing is known yet");
+    let list = || vec![found("c-env", SandboxState::Running, spec())];
+    let asked = desk.snapshot(&local(), list());
+    assert_eq!(asks_to_resume(&asked), std::slice::from_ref(&session));
+    assert_eq!(asks_to_resume(&desk.snapshot(&local(), list())), [], "once");
+    desk.open_sessions(&asked);
+    assert_eq!(desk.state.sessions[&session].state, SessionState::Running);
+    desk.running_turn("c", spec());
+    assert_eq!(desk.session_of("c"), session, "the turn goes on in it");
+}
+
+#[test]
+fn a_session_that_cannot_go_on_is_over_and_the_turn_gets_another() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    let session = desk.session_of("c");
+    let mut desk = desk.restarted();
+    let asked = desk.snapshot(&local(), vec![found("c-env", SandboxState::Running, spec())]);
+    let generation = desk.env("c-env").generation;
+    assert_eq!(asks_to_resume(&asked), std::slice::from_ref(&session));
+    // A turn that begins meanwhile waits for it.
+    desk.begin("c", spec());
+    let effects = desk.apply(Event::SessionFailed { session: session.clone(), generation, message: "gone".into() });
+    let SessionState::Ended { why, .. } = &desk.state.sessions[&session].state else { panic!("it is over") };
+    assert_eq!(why, "gone");
+    assert!(matches!(answer(&desk.open_sessions(&effects)), Some(Answer::Turn { .. })), "with another session");
+    assert_ne!(desk.session_of("c"), session);
+}
+
+#[test]
+fn sessions_of_a_sandbox_that_stopped_or_was_started_again_meanwhile_are_over() {
+    for (state, generation) in [(SandboxState::Stopped, 1), (SandboxState::Running, 2)] {
+        let mut desk = Desk::new();
+        desk.running_turn("c", spec());
+        let session = desk.session_of("c");
+        let mut desk = desk.restarted();
+        let list = vec![FoundSandbox { generation: Generation(generation), ..found("c-env", state, spec()) }];
+        assert_eq!(asks_to_resume(&desk.snapshot(&local(), list)), []);
+        assert!(matches!(desk.state.sessions[&session].state, SessionState::Ended { .. }), "{state:?}");
+    }
 }
 
 #[test]

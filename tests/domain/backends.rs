@@ -38,6 +38,19 @@ impl World {
     pub(super) fn carry_out(&mut self, op: &Effect) -> Option<Event> {
         match op.clone() {
             Effect::Provision { env, generation, name, spec, existing } => {
+                let ours = self.state.environments.get(&env).is_none_or(|env| env.origin == Origin::Managed);
+                let gone = existing.as_ref().is_some_and(|id| !self.sandboxes.contains_key(id));
+                if gone && !ours {
+                    // What others made is started as it is, or not at all.
+                    let (message, hint) = ("there is no such container".into(), "look at the list".into());
+                    return Some(Event::ProvisionFailed {
+                        env,
+                        generation,
+                        kind: FailureKind::Surprise,
+                        message,
+                        hint,
+                    });
+                }
                 let made = self.sandboxes.iter().find(|(_, s)| s.env == env && s.generation == generation);
                 let sandbox = match existing.filter(|id| self.sandboxes.contains_key(id)) {
                     Some(existing) => existing,

@@ -60,3 +60,19 @@ fn a_text_finds_by_name_endpoint_and_id_prefix() {
     assert_eq!(find("").unwrap_err().kind, RefusalKind::Usage);
     assert_eq!(find("nope").unwrap_err().kind, RefusalKind::NotFound);
 }
+
+#[test]
+fn one_that_could_not_be_made_gives_its_name_up_to_the_next_try() {
+    let mut desk = Desk::new();
+    let new = |id: &str| Request::NewEnvironment { id: env(id), name: Some("box".into()), spec: Box::new(spec()) };
+    desk.ask(new("first"));
+    let (generation, kind) = (desk.env("first").generation, FailureKind::Permanent);
+    let (message, hint) = ("no such image".to_owned(), String::new());
+    desk.apply(Event::ProvisionFailed { env: env("first"), generation, kind, message, hint });
+    assert_eq!(desk.phase("first"), Phase::Failed);
+    desk.ask(new("second"));
+    assert!(!desk.state.environments.contains_key(&env("first")));
+    assert_eq!(desk.env("second").name, "box");
+    // One that is being made, or was made once, keeps it.
+    assert_eq!(refusal(&desk.ask(new("third"))).kind, RefusalKind::Policy);
+}

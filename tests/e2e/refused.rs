@@ -4,7 +4,7 @@ use crate::common::{FOREGROUND, PATIENCE, Profile, Tmux, skip, text, wait_for};
 use std::process::Command;
 
 /// Runs a program where no namespace can be made.
-const WITHOUT: &str = "unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\"'";
+const WITHOUT: &str = "unshare -Ur sh -c 'echo 0 > /proc/sys/user/max_user_namespaces && exec \"$0\" \"$@\"'";
 
 fn possible() -> bool {
     Command::new("sh").args(["-c", &format!("{WITHOUT} true")]).status().is_ok_and(|status| status.success())

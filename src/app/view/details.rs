@@ -3,7 +3,8 @@
 use super::super::model::Model;
 use super::super::overlay::Overlay as State;
 use super::super::view_model::Overlay;
-use crate::domain::{EndpointId, EnvId, Generation, SandboxId};
+use super::words;
+use crate::domain::{EndpointId, EnvId, Environment, Generation, SandboxId};
 use std::collections::BTreeMap;
 
 /// Where to look for what a sandbox is made of and uses.
@@ -39,7 +40,7 @@ pub(super) fn overlay(model: &Model, id: &EnvId, scroll: usize) -> Overlay {
     let fact = |name: &str, detail: &str| (name.to_owned(), detail.to_owned());
     let facts = match (env.map(|env| env.sandbox.is_some()), model.work.seen.get(id)) {
         (None, _) => vec![fact("", "it is no longer listed")],
-        (Some(false), _) => vec![fact("", "it has no sandbox now")],
+        (Some(false), _) => env.map(without_sandbox).unwrap_or_default(),
         (Some(true), None) => vec![fact("", "looking")],
         (Some(true), Some(seen)) => {
             let uses = Some(&seen.usage).filter(|usage| !usage.is_empty()).map(|usage| fact("uses", usage));
@@ -47,4 +48,18 @@ pub(super) fn overlay(model: &Model, id: &EnvId, scroll: usize) -> Overlay {
         }
     };
     Overlay::Details { title, scroll: scroll.min(facts.len().saturating_sub(1)), facts }
+}
+
+/// What can be said of one that has no sandbox now.
+fn without_sandbox(env: &Environment) -> Vec<(String, String)> {
+    let fact = |name: &str, detail: String| (name.to_owned(), detail);
+    let state = format!("{}: it has no sandbox now", words::phase(env.phase));
+    let mut facts = vec![fact("state", state)];
+    facts.extend(env.spec.image.clone().map(|image| fact("image", image)));
+    facts.extend(env.last_ending.as_ref().map(|ending| fact("ended", ending.why.clone())));
+    if let Some(failure) = &env.failure {
+        facts.push(fact("failure", failure.message.clone()));
+        facts.push(fact("next", failure.hint.clone()));
+    }
+    facts
 }

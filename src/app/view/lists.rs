@@ -24,6 +24,19 @@ pub enum Place {
 pub fn command_rows(model: &Model, client: ClientId, typed: &str) -> Vec<(usize, bool)> {
     let texts: Vec<String> = COMMANDS.iter().map(|c| format!("{} {}", c.name, c.help)).collect();
     let found = fuzzy(typed, texts.iter().enumerate().map(|(i, t)| (i, t.as_str())).collect());
+    let mut found: Vec<usize> = found.into_iter().collect();
+    // A word of a name is meant before a word of its help; the sort keeps the order of equals.
+    let word = typed.trim().to_lowercase();
+    let distance = |i: &usize| {
+        let command = &COMMANDS[*i];
+        match () {
+            () if command.name == word || command.short == word => 0,
+            () if command.name.split('-').any(|part| part == word) => 1,
+            () if command.name.contains(&word) => 2,
+            () => 3,
+        }
+    };
+    found.sort_by_key(distance);
     found.into_iter().map(|i| (i, available(model, client, COMMANDS[i].action))).collect()
 }
 

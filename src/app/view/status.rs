@@ -2,7 +2,7 @@
 
 use super::super::command::Action;
 use super::super::model::{Model, after};
-use super::super::msg::ClientId;
+use super::super::msg::{ClientId, Role};
 use super::super::overlay::Overlay;
 use super::super::view_model::{Mode, StatusBar};
 use super::words;
@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 
 /// The last line of a client.
 pub fn status(model: &Model, now: Moment, client: ClientId) -> StatusBar {
-    StatusBar { hints: hints(model, client), facts: facts(model, now), troubles: troubles(model) }
+    StatusBar { hints: hints(model, client), facts: facts(model, now, client), troubles: troubles(model) }
 }
 
 fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
@@ -95,9 +95,12 @@ fn over(model: &Model, client: ClientId) -> &'static [(&'static str, &'static st
     }
 }
 
-fn facts(model: &Model, now: Moment) -> Vec<String> {
+fn facts(model: &Model, now: Moment, client: ClientId) -> Vec<String> {
     let state = &model.state;
     let mut out = Vec::new();
+    if model.clients.get(&client).is_some_and(|c| c.role == Role::Reader) {
+        out.push("read-only".to_owned());
+    }
     if model.shutting_down {
         out.push("ending: stopping sandboxes".to_owned());
     }

@@ -78,7 +78,7 @@ impl Inner {
         let mut taken = BTreeSet::new();
         let mut all = Vec::new();
         for (origin, seen) in others {
-            let key = watched::key(&seen, origin);
+            let key = watched::key(&seen, origin, &self.config.spot.id);
             let env = if taken.insert(key.clone()) { key } else { watched::beside(&key, &seen.sandbox) };
             if let Some(listed) = before.get(&seen.sandbox) {
                 known.listed.insert(seen.sandbox.clone(), listed.clone());

@@ -101,12 +101,9 @@ pub const FIND: &str = r#"for d in /proc/[0-9]*; do
 p=${d#/proc/}
 set -- "$1" ${s##*) }
 [ "$5" = "$p" ] || continue
-e=$(tr '\000' '\n' < $d/environ 2>/dev/null) || continue
-case "
-$e
-" in *"
-HTUI_SESSION=$1
-"*) printf '%s %s' "$p" "${21}"; exit 0;; esac
+e=
+{ while IFS= read -r l || [ -n "$l" ]; do e="$e$l"; done < $d/environ; } 2>/dev/null
+case $e in *"HTUI_SESSION=$1"*) printf '%s %s' "$p" "${21}"; exit 0;; esac
 done
 "#;
 
@@ -129,8 +126,17 @@ if [ $tr ]; then
 line=$(tr '\000\n' '  ' < $d/cmdline 2>/dev/null)
 if [ "$p" = "$4" ]; then
 e=$nl$(tr '\000' '\n' < $d/environ 2>/dev/null)
-case $e in *"${nl}HTUI_CALL="*) own=${e#*"${nl}HTUI_CALL="}; own=c${own%%"$nl"*};; *"${nl}HTUI_SESSION="*) own=s;; esac
 fi
+else
+# Without tr(1): read(1) leaves the zero bytes out, and the words stand together.
+{ while IFS= read -r l || [ -n "$l" ]; do line="$line$l "; done < $d/cmdline; } 2>/dev/null
+if [ "$p" = "$4" ]; then
+e=$nl
+{ while IFS= read -r l || [ -n "$l" ]; do e="$e$l"; done < $d/environ; } 2>/dev/null
+fi
+fi
+if [ "$p" = "$4" ]; then
+case $e in *HTUI_CALL=*) own=${e#*HTUI_CALL=}; own=c${own%%[!A-Za-z0-9_-]*};; *HTUI_SESSION=*) own=s;; esac
 fi
 printf '%s %s %s %s %s %s %s %s %s\t%s\n' "$p" "$2" "$3" "$4" "$1" "$6" "${20}" "$own" "$c" "$line"
 done
@@ -217,7 +223,8 @@ pub fn weigh(scan: &str, in_flight: &BTreeSet<String>) -> Evidence {
         .map(|row| row.pid);
     let flying: BTreeSet<u32> = all
         .iter()
-        .filter(|row| row.own.strip_prefix('c').is_some_and(|call| in_flight.contains(call)))
+        // Without tr(1) inside, the variables that follow stand right behind it.
+        .filter(|row| row.own.strip_prefix('c').is_some_and(|own| in_flight.iter().any(|call| own.starts_with(call))))
         .map(|row| row.session)
         .collect();
     let mut evidence = Evidence::default();
@@ -226,7 +233,8 @@ pub fn weigh(scan: &str, in_flight: &BTreeSet<String>) -> Evidence {
             continue;
         }
         // With arguments it runs a script.
-        let bare = !row.line.contains(' ');
+        let program = row.line.trim_start_matches('-').rsplit('/').next().unwrap_or_default();
+        let bare = !row.line.contains(' ') && (program.is_empty() || is_shell(program));
         if row.own == "s" && row.session == row.pid && bare && is_shell(&row.name) {
             let alone = !all.iter().any(|other| other.session == row.pid && other.pid != row.pid);
             match (alone, row.state == 'S' && row.foreground == row.group) {
@@ -274,6 +282,10 @@ mod tests {
         assert_eq!((found.idle_shells, found.execs), (1, 1));
         assert_eq!(found.processes[0].started, Moment(1_002_000));
         assert_eq!(weigh(SCANNED, &BTreeSet::new()).processes.len(), 3, "a call of nobody counts");
+        // Where the image has no tr(1), words and variables stand together.
+        let joined = "50 0 50 50 R -1 400 ccall-1PATH make\tmakeall\n20 0 20 20 S 20 100 s bash\tbash-cexit\n";
+        let found = weigh(joined, &BTreeSet::from(["call-1".to_owned()]));
+        assert_eq!(found.processes.iter().map(|one| one.command.as_str()).collect::<Vec<_>>(), ["bash-cexit"]);
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use super::manage::{Seen, short};
 use super::others::{Known, Listed};
+use super::places::MAIN;
 use crate::domain::{
     BackendKind, EndpointId, EnvId, EnvSpec, FoundSandbox, Leak, LeakKind, Moment, Mount, Network, Origin, Persistence,
     Retention, SandboxId, SandboxState, Scope, Span, Watched,
@@ -36,7 +37,7 @@ fn moment(text: Option<&str>) -> Moment {
 }
 
 /// The environment that a container stands for: the same for every container that a hermes-agent makes for one task.
-pub fn key(seen: &Seen, origin: Origin) -> EnvId {
+pub fn key(seen: &Seen, origin: Origin, endpoint: &EndpointId) -> EnvId {
     let text = match (origin, read_labels(seen)) {
         (Origin::Hermes, Some(labels)) => {
             let home = told_home(seen).map(|home| home.display().to_string()).unwrap_or_default();
@@ -46,6 +47,8 @@ pub fn key(seen: &Seen, origin: Origin) -> EnvId {
         // A name is used again for what takes the place of a container.
         _ => format!("foreign\0{}", seen.raw.name.as_deref().unwrap_or(seen.sandbox.as_str())),
     };
+    // Two engines may have containers for the same task.
+    let text = if endpoint.as_str() == MAIN { text } else { format!("{endpoint}\0{text}") };
     let hash = Sha256::digest(text.as_bytes());
     EnvId::new(hash.iter().take(8).map(|byte| format!("{byte:02x}")).collect::<String>())
 }
