@@ -195,8 +195,12 @@ fn spec(flags: &SpecFlags, defaults: &Defaults) -> Result<(EnvSpec, Vec<String>)
     let mut spec = defaults.spec.clone();
     let mut explicit = Vec::new();
     let mut set = |name: &str| explicit.push(name.to_owned());
-    if let Some(backend) = flags.backend {
-        set("backend");
+    // An image is one of containers; a place that is named says of which kind it is.
+    let implied = (flags.image.is_some() && flags.endpoint.is_none()).then_some(BackendKind::Docker);
+    if let Some(backend) = flags.backend.or(implied.filter(|kind| defaults.endpoints.contains_key(kind))) {
+        if flags.backend.is_some() {
+            set("backend");
+        }
         spec.backend = backend;
         let Some(endpoint) = defaults.endpoints.get(&backend) else {
             let known: Vec<String> = defaults.endpoints.keys().map(shapes::word).collect();

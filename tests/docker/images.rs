@@ -5,7 +5,7 @@ use super::world::World;
 use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
 use futures_util::StreamExt;
 use hermes_tui::backend::{AttachSpec, Backend, BackendEvent};
-use hermes_tui::domain::{FailureKind, SessionId, Size};
+use hermes_tui::domain::{FailureKind, Origin, SessionId, Size};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_are_apart_and_exit_codes_are_those_of_a_shell() {
@@ -90,7 +90,8 @@ async fn an_image_that_cannot_be_had_is_a_clear_error_and_leaves_nothing() {
     let error = world.backend.provision(wanted, Box::new(|_| {})).await.expect_err("no image");
     assert_eq!(error.kind, FailureKind::Permanent);
     assert!(error.message.starts_with("the image localhost:1/htui-test-no-such-image:1 is not here"), "{error}");
-    assert_eq!(world.backend.list().await.expect("a list"), []);
+    let found = world.backend.list().await.expect("a list");
+    assert!(found.iter().all(|one| one.origin != Origin::Managed), "{found:?}");
     let mut wanted = world.wanted();
     wanted.spec.image = None;
     let error = world.backend.provision(wanted, Box::new(|_| {})).await.expect_err("no image");
@@ -117,7 +118,8 @@ async fn a_removal_by_force_is_a_removal_from_its_first_event_on() {
     let Some(world) = World::new().await else { return };
     let sandbox = world.sandbox().await;
     let mut events = world.backend.watch();
-    assert!(matches!(events.next().await, Some(BackendEvent::Snapshot(found)) if found.len() == 1));
+    assert!(matches!(events.next().await, Some(BackendEvent::Snapshot(found))
+        if found.iter().filter(|one| one.origin == Origin::Managed).count() == 1));
     let docker = engine::client(&world.cleaner.socket).await;
     let options = RemoveContainerOptionsBuilder::default().force(true).build();
     docker.remove_container(sandbox.as_str(), Some(options)).await.expect("removed");
