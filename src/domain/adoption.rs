@@ -92,6 +92,7 @@ impl State {
     /// A complete list of what an endpoint holds of ours: proof that it answers.
     pub(super) fn snapshot(&mut self, out: &mut Outbox, endpoint: &EndpointId, found: Vec<FoundSandbox>) {
         self.endpoint_up(out, endpoint);
+        self.listed.insert(endpoint.clone());
         let first = self.unlisted.remove(endpoint);
         if first {
             self.doubt_execs(out, endpoint);

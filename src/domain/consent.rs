@@ -39,10 +39,16 @@ impl Environment {
         match self.spec.persistence {
             _ if self.origin != Origin::Hermes => None,
             _ if self.leaks_with_consent() => Some((Deed::Remove, GRACE)),
+            _ if self.is_kept() => None,
             Persistence::Ephemeral if reap >= HermesReap::Ephemeral => Some((Deed::Remove, self.spec.idle)),
             Persistence::Persistent if reap >= HermesReap::Stale => Some((Deed::Stop, stale_after)),
             _ => None,
         }
+    }
+
+    /// Whether its own label keeps it running.
+    fn is_kept(&self) -> bool {
+        self.watched.as_ref().is_some_and(|watched| watched.kept)
     }
 
     fn leaks_with_consent(&self) -> bool {
@@ -55,6 +61,7 @@ impl Environment {
         match self.spec.persistence {
             _ if self.origin != Origin::Hermes => None,
             _ if self.leak().is_some() => Some(HermesReap::Leaked),
+            _ if self.is_kept() => None,
             Persistence::Ephemeral => Some(HermesReap::Ephemeral),
             Persistence::Persistent => Some(HermesReap::Stale),
             Persistence::Unknown => None,

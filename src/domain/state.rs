@@ -39,6 +39,9 @@ pub struct State {
     /// Endpoints that answer but whose list was not seen yet: nothing is decided there.
     #[serde(default)]
     pub unlisted: BTreeSet<EndpointId>,
+    /// Endpoints whose list was seen since the host started.
+    #[serde(default)]
+    pub listed: BTreeSet<EndpointId>,
     /// Endpoints that count as down because one operation found them so, and until when.
     #[serde(default)]
     pub suspect: BTreeMap<EndpointId, Moment>,

@@ -20,6 +20,8 @@ pub struct Watched {
     pub leak: Option<Leak>,
     /// When it was made.
     pub made: Moment,
+    /// Its label says that it runs on whatever happens.
+    pub kept: bool,
 }
 
 /// Why a sandbox that a hermes-agent made is of no use to anybody.

@@ -16,7 +16,7 @@ use crate::app::{self, ClientId, Cmd, Model, Msg, Role};
 use crate::backend::AttachSpec;
 use crate::domain::{
     Answer, BackendKind, Effect, Environment, Event, Moment, Notice, NoticeKind, Origin, Phase, Record, Refusal,
-    RefusalKind, ReplyTo, Request, Scope, SessionId, SessionState, Span,
+    RefusalKind, ReplyTo, Request, Scope, SessionId, SessionState, Size, Span,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -31,6 +31,11 @@ const SHUTDOWN: Span = Span::seconds(20);
 
 /// A host that was started for a need ends this long after there is nothing left to host.
 const ALONE: Span = Span::seconds(30);
+
+/// A resize has every history laid out anew: of those that follow at once only the last counts, and they take at most a
+/// fifth of the time.
+const RESIZE_PAUSE: Span = Span(30);
+const RESIZE_SHARE: u32 = 4;
 
 /// Everything that a host is made of.
 pub struct HostParts {
@@ -70,6 +75,9 @@ pub struct Host {
     wakes: u64,
     /// When the model asked to be woken. Kept, because asked again at that moment it names the next one.
     timer: Option<Moment>,
+    /// Sizes of clients that are still to be taken over, and when the next of them is.
+    sizes: BTreeMap<ClientId, Size>,
+    next_size: Moment,
     ending: Option<Moment>,
     leaves: bool,
     connected: bool,
@@ -109,6 +117,8 @@ impl Host {
             settle: Vec::new(),
             wakes: 0,
             timer: None,
+            sizes: BTreeMap::new(),
+            next_size: Moment(0),
             ending: None,
             leaves,
             connected: false,
@@ -152,7 +162,9 @@ impl Host {
             self.timer = [self.timer, self.model.next_timer(now)].into_iter().flatten().min();
             self.alone = self.is_alone().then(|| self.alone.unwrap_or(now));
             let leave = self.alone.map(|since| since + ALONE);
-            let wake = [self.model.state.next_deadline(), self.timer, self.ending, leave].into_iter().flatten().min();
+            let size = (!self.sizes.is_empty()).then_some(self.next_size);
+            let due = [self.model.state.next_deadline(), self.timer, self.ending, leave, size];
+            let wake = due.into_iter().flatten().min();
             let inbound = tokio::select! {
                 biased;
                 inbound = self.outbox.first.recv() => inbound,
@@ -235,7 +247,21 @@ impl Host {
         }
     }
 
+    /// Takes over the size of a client that waits, if it is time.
+    fn take_size(&mut self) {
+        let now = self.clock.now();
+        if now < self.next_size {
+            return;
+        }
+        let Some((client, size)) = self.sizes.pop_first() else { return };
+        let began = Instant::now();
+        self.update(Msg::ClientResized { client, size });
+        let pause = began.elapsed() * RESIZE_SHARE;
+        self.next_size = now + RESIZE_PAUSE.max(Span(u64::try_from(pause.as_millis()).unwrap_or(0)));
+    }
+
     fn on_time(&mut self) {
+        self.take_size();
         let now = self.clock.now();
         if self.ending.is_some_and(|end| end <= now) {
             self.report.push("not everything ended in time; what is left is taken up at the next start".to_owned());
@@ -257,6 +283,10 @@ impl Host {
 
     fn take(&mut self, inbound: Inbound) {
         match inbound {
+            Inbound::Msg(Msg::ClientResized { client, size }) => {
+                self.sizes.insert(client, size);
+                self.take_size();
+            }
             Inbound::Msg(msg) => self.update(msg),
             Inbound::Ask(request, reply) => self.request(*request, Waiting::Ask(reply)),
             Inbound::Read(look) => look(&self.model, self.clock.now()),
@@ -296,6 +326,7 @@ impl Host {
             Inbound::Gone(client) => {
                 let role = self.model.clients.get(&client).map(|c| c.role);
                 self.clients.remove(&client);
+                self.sizes.remove(&client);
                 self.update(Msg::ClientDetached(client));
                 if role == Some(Role::Owner) {
                     // This process owns the screen and everything behind it: without the one the other ends in order.

@@ -55,7 +55,7 @@ fn a_killed_client_and_a_lost_terminal_lose_nothing_of_vi() {
     let profile = Profile::new();
     let Some(tmux) = first_shell(&profile, 80, 24) else { return };
     tmux.line("seq -f 'line %g of many' 100 > f; vi f || echo mis''sing");
-    let screen = tmux.wait_until("vi or a word", |s| s.contains("line 20 of many") || s.contains("missing"));
+    let screen = tmux.wait_until("vi or a word", |s| s.contains("line 15 of many") || s.contains("missing"));
     if screen.contains("missing") {
         return crate::common::skip("vi is not installed");
     }
@@ -193,7 +193,7 @@ fn a_host_that_is_killed_leaves_vi_and_a_clock_to_the_next_one() {
     let profile = Profile::new();
     let Some(tmux) = first_shell(&profile, 100, 30) else { return };
     tmux.line("seq -f 'line %g of many' 100 > f; vi f || echo mis''sing");
-    let screen = tmux.wait_until("vi or a word", |s| s.contains("line 20 of many") || s.contains("missing"));
+    let screen = tmux.wait_until("vi or a word", |s| s.contains("line 15 of many") || s.contains("missing"));
     if screen.contains("missing") {
         return crate::common::skip("vi is not installed");
     }

@@ -12,6 +12,9 @@ macro_rules! sign {
         "# hermes-tui:"
     };
 }
+/// Of a command line, this much is told.
+const LONGEST_LINE: usize = 200;
+
 /// What every command of ours holds, by which it is told from others in the engine's events.
 pub const SIGN: &str = concat!(" -c ", sign!());
 
@@ -96,7 +99,10 @@ printf '%s' "$left"
 );
 
 /// Says process and start of the leader of the session of ours that is named `$1`.
-pub const FIND: &str = r#"for d in /proc/[0-9]*; do
+pub const FIND: &str = concat!(
+    sign!(),
+    r#" find a session
+for d in /proc/[0-9]*; do
 { read -r s < $d/stat; } 2>/dev/null || continue
 p=${d#/proc/}
 set -- "$1" ${s##*) }
@@ -105,7 +111,8 @@ e=
 { while IFS= read -r l || [ -n "$l" ]; do e="$e$l"; done < $d/environ; } 2>/dev/null
 case $e in *"HTUI_SESSION=$1"*) printf '%s %s' "$p" "${21}"; exit 0;; esac
 done
-"#;
+"#
+);
 
 /// Says what lives: a line with the time of boot, then for each process its number, parent, group, session, state,
 /// the foreground group of its terminal, start, ours (`s` session, `c` with the call, `-`), name, and command line.
@@ -232,6 +239,10 @@ pub fn weigh(scan: &str, in_flight: &BTreeSet<String>) -> Evidence {
         if row.pid == 1 || Some(row.pid) == main || flying.contains(&row.session) {
             continue;
         }
+        // A script of ours that did not come to its program: it is nobody's work.
+        if row.line.contains(sign!()) {
+            continue;
+        }
         // With arguments it runs a script.
         let program = row.line.trim_start_matches('-').rsplit('/').next().unwrap_or_default();
         let bare = !row.line.contains(' ') && (program.is_empty() || is_shell(program));
@@ -249,7 +260,8 @@ pub fn weigh(scan: &str, in_flight: &BTreeSet<String>) -> Evidence {
         }
         // Started by the engine from outside, and not by us.
         evidence.execs += u32::from(row.parent == 0 && row.own == "-");
-        let command = if row.line.is_empty() { row.name.clone() } else { row.line.clone() };
+        let command = if row.line.is_empty() { &row.name } else { &row.line };
+        let command: String = command.chars().take(LONGEST_LINE).collect();
         // A tick is a hundredth of a second on every Linux (proc(5), USER_HZ).
         let started = Moment(boot.unwrap_or(0) * 1000 + row.born * 10);
         evidence.processes.push(LiveProcess { pid: row.pid, command, started });
@@ -283,6 +295,8 @@ mod tests {
         assert_eq!(found.processes[0].started, Moment(1_002_000));
         assert_eq!(weigh(SCANNED, &BTreeSet::new()).processes.len(), 3, "a call of nobody counts");
         // Where the image has no tr(1), words and variables stand together.
+        let stub = "60 0 60 60 S -1 300 s sh\tsh -c # hermes-tui: start a program\n";
+        assert_eq!(weigh(stub, &BTreeSet::new()), Evidence::default());
         let joined = "50 0 50 50 R -1 400 ccall-1PATH make\tmakeall\n20 0 20 20 S 20 100 s bash\tbash-cexit\n";
         let found = weigh(joined, &BTreeSet::from(["call-1".to_owned()]));
         assert_eq!(found.processes.iter().map(|one| one.command.as_str()).collect::<Vec<_>>(), ["bash-cexit"]);

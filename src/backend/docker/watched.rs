@@ -198,6 +198,7 @@ pub fn found(seen: &Seen, listed: &Listed, homes: &[Home], now: Moment, known: &
         maker: maker(seen, &labels, &settings),
         leak,
         made: made(seen),
+        kept: labels.retention.as_deref() == Some("keep_running"),
     };
     FoundSandbox {
         name: name(&labels).unwrap_or_else(|| base.name.clone()),
