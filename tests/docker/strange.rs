@@ -101,6 +101,16 @@ async fn a_container_that_has_bash_alone_is_as_good_as_any() {
     works(&world, &sandbox).await;
     let (code, out, _) = world.run(&sandbox, &["bash", "-c", "echo here"]).await;
     assert_eq!((code, out.as_str()), (0, "here\n"));
+    // A shell at its prompt is none of what lives there, and another host finds it by its name.
+    let mut shell = world.backend.attach(sandbox.clone(), spec(&[], None, "xterm-256color")).await.expect("a session");
+    read_until(&mut shell, "# ").await;
+    let found = world.backend.evidence(sandbox.clone()).await.expect("a look");
+    assert_eq!((found.idle_shells, found.processes.len(), found.execs), (1, 0, 0), "{found:?}");
+    let again = AttachSpec { resume: true, ..spec(&[], None, "xterm-256color") };
+    let refused = world.backend.attach(sandbox.clone(), again).await.err().expect("it cannot be had again");
+    assert!(refused.message.contains("its host ended"), "{refused:?}");
+    let found = world.backend.evidence(sandbox.clone()).await.expect("a look");
+    assert_eq!((found.idle_shells, found.processes.len()), (0, 0), "what was left of it was ended: {found:?}");
     world.cleaner.end().await;
 }
 
