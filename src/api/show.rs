@@ -11,11 +11,15 @@ use futures_util::StreamExt;
 use serde_json::Value;
 use std::io;
 use std::task::Poll;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// A paste is sent in parts of this many bytes: escaped, each still fits into one message.
 const PASTE_PART: usize = 128 << 10;
+
+/// Without its terminal the process ends by then.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why the screen is no longer shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,7 +86,13 @@ impl Shown {
         let (told, news) = mpsc::unbounded_channel();
         let (drawn, lost, hung_up) = (told.clone(), told.clone(), told);
         let frames = terminal::frame_writer(move || drop(drawn.send(News::Drawn)), move || drop(lost.send(News::Gone)));
-        terminal::watch_for_hangup(move || drop(hung_up.send(News::Gone)));
+        terminal::watch_for_hangup(move || {
+            drop(hung_up.send(News::Gone));
+            // The reader of events takes an end of input for nothing to read, and may go round in that for ever.
+            std::thread::sleep(LAST_WORDS);
+            terminal::restore();
+            std::process::exit(1);
+        });
         let (sender, receiver, early) = client.split();
         Ok(Self { sender, receiver, early: early.into(), frames, news })
     }
