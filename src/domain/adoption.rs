@@ -93,8 +93,7 @@ impl State {
     pub(super) fn snapshot(&mut self, out: &mut Outbox, endpoint: &EndpointId, found: Vec<FoundSandbox>) {
         self.endpoint_up(out, endpoint);
         self.listed.insert(endpoint.clone());
-        let first = self.unlisted.remove(endpoint);
-        if first {
+        if self.unlisted.remove(endpoint) {
             self.doubt_execs(out, endpoint);
             self.tell_choices(out, endpoint);
         }
@@ -109,8 +108,6 @@ impl State {
             match candidates.filter(|all| !all.is_empty()) {
                 Some(candidates) if origin != Some(Origin::Managed) => self.found_of_others(out, &id, candidates),
                 Some(candidates) => self.found(out, &id, candidates),
-                // The list was made before its endpoint was told what is chosen: the next one says more.
-                None if first && origin == Some(Origin::Foreign) && self.is_chosen(&id) => continue,
                 None => self.missing(out, &id),
             }
             if let Some(env) = self.edit(out, &id) {

@@ -74,13 +74,6 @@ impl State {
         self.waiters.push(Waiter { reply, env: None, need: Need::Shown { endpoint, container, until } });
     }
 
-    /// Whether it is listed because it was chosen.
-    pub(super) fn is_chosen(&self, id: &EnvId) -> bool {
-        let Some(env) = self.environments.get(id) else { return false };
-        let of = |sandbox: &SandboxId| self.choices.of(&env.spec.endpoint, sandbox, &env.books.called).is_some();
-        env.sandbox.as_ref().is_some_and(of)
-    }
-
     /// The environment of a chosen container.
     fn shown(&self, endpoint: &EndpointId, container: &str) -> Option<EnvId> {
         let is_it = |env: &&Environment| {
