@@ -3,23 +3,17 @@
 use super::client::{Client, Message, Sender};
 use super::error::{ApiError, ErrorCode};
 use super::protocol::{ApiCall, SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput};
-use crate::runtime::terminal::{self, TerminalGuard};
+use crate::runtime::terminal::{self, Input, TerminalGuard};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use crossterm::event::{Event as TermEvent, EventStream, KeyEventKind};
-use futures_util::StreamExt;
+use crossterm::event::{Event as TermEvent, KeyEventKind};
 use serde_json::Value;
 use std::io;
-use std::task::Poll;
-use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// A paste is sent in parts of this many bytes: escaped, each still fits into one message.
 const PASTE_PART: usize = 128 << 10;
-
-/// Without its terminal the process ends by then.
-const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Why the screen is no longer shown.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -54,18 +48,6 @@ fn cannot_open(error: &io::Error) -> ApiError {
     )
 }
 
-/// The next event, if it has come already. Asked with this task's own waker: the stream keeps the first waker it is
-/// given, and would wake nobody after a look with another.
-async fn at_hand(events: &mut EventStream) -> Option<TermEvent> {
-    std::future::poll_fn(|cx| {
-        Poll::Ready(match events.poll_next_unpin(cx) {
-            Poll::Ready(Some(Ok(event))) => Some(event),
-            Poll::Ready(_) | Poll::Pending => None,
-        })
-    })
-    .await
-}
-
 /// What the threads of the terminal say.
 enum News {
     Drawn,
@@ -84,15 +66,8 @@ struct Shown {
 impl Shown {
     fn new(client: Client) -> Result<Self, ApiError> {
         let (told, news) = mpsc::unbounded_channel();
-        let (drawn, lost, hung_up) = (told.clone(), told.clone(), told);
+        let (drawn, lost) = (told.clone(), told);
         let frames = terminal::frame_writer(move || drop(drawn.send(News::Drawn)), move || drop(lost.send(News::Gone)));
-        terminal::watch_for_hangup(move || {
-            drop(hung_up.send(News::Gone));
-            // The reader of events takes an end of input for nothing to read, and may go round in that for ever.
-            std::thread::sleep(LAST_WORDS);
-            terminal::restore();
-            std::process::exit(1);
-        });
         let (sender, receiver, early) = client.split();
         Ok(Self { sender, receiver, early: early.into(), frames, news })
     }
@@ -100,7 +75,7 @@ impl Shown {
     async fn run(mut self) -> Result<Left, ApiError> {
         let ends = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
         let mut ends = ends.map(signal).into_iter().collect::<io::Result<Vec<_>>>().map_err(|e| cannot_open(&e))?;
-        let mut events = EventStream::new();
+        let mut input = terminal::input();
         for (method, params) in std::mem::take(&mut self.early) {
             if let Some(left) = self.told(&method, &params) {
                 return Ok(left);
@@ -124,11 +99,14 @@ impl Shown {
                     Some(News::Drawn) => self.send(vec![ScreenEvent::Drawn]).await?,
                     Some(News::Gone) | None => return Ok(Left::Gone),
                 },
-                event = events.next() => {
-                    let Some(Ok(event)) = event else { return Ok(Left::Gone) };
+                some = input.recv() => {
+                    let Some(Input::Event(event)) = some else { return Ok(Left::Gone) };
                     let mut all = vec![event];
-                    while let Some(more) = at_hand(&mut events).await {
-                        all.push(more);
+                    while let Ok(more) = input.try_recv() {
+                        match more {
+                            Input::Event(event) => all.push(event),
+                            Input::Gone => return Ok(Left::Gone),
+                        }
                     }
                     self.typed(all).await?;
                 }

@@ -3,9 +3,8 @@
 use super::inbound::{Inbound, Inbox};
 use crate::app::{ClientCaps, ClientId, Msg};
 use crate::domain::Size;
-use crossterm::event::{Event as TermEvent, EventStream, KeyEventKind, KeyboardEnhancementFlags};
+use crossterm::event::{Event as TermEvent, KeyEventKind, KeyboardEnhancementFlags};
 use crossterm::{cursor, event, execute, queue, terminal};
-use futures_util::StreamExt;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use ratatui::backend::CrosstermBackend;
@@ -18,6 +17,8 @@ use std::time::Duration;
 /// Whether the terminal is in our modes now; the panic hook and every way out look here.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
 
+/// Events that wait for whoever reads them.
+const WAITING: usize = 256;
 /// A terminal that has not taken the last bytes by then takes nothing any more.
 const LONGEST_LEAVE: Duration = Duration::from_secs(1);
 
@@ -132,19 +133,43 @@ pub fn caps(var: &dyn Fn(&str) -> Option<String>) -> ClientCaps {
     ClientCaps { colours, unicode }
 }
 
-/// Forwards what the terminal of this process sends until it ends.
+/// Forwards what the terminal of this process sends until it is gone.
 pub fn read_terminal(client: ClientId, inbox: Inbox) {
-    let gone = inbox.clone();
-    watch_for_hangup(move || gone.send_blocking(Inbound::Gone(client)));
+    let mut input = input();
     tokio::spawn(async move {
-        let mut events = EventStream::new();
-        while let Some(Ok(event)) = events.next().await {
+        while let Some(Input::Event(event)) = input.recv().await {
             if let Some(msg) = message(client, event) {
                 inbox.send(Inbound::Msg(msg)).await;
             }
         }
         inbox.send(Inbound::Gone(client)).await;
     });
+}
+
+/// What comes from the terminal of this process.
+pub enum Input {
+    /// It sent this.
+    Event(TermEvent),
+    /// It is gone.
+    Gone,
+}
+
+/// What the terminal of this process sends. A thread of its own reads: the reader takes an end of input for nothing to
+/// read and goes round in that, so that another thread must wait for the hang-up.
+#[must_use]
+pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
+    let (sender, input) = tokio::sync::mpsc::channel(WAITING);
+    let gone = sender.clone();
+    watch_for_hangup(move || drop(gone.blocking_send(Input::Gone)));
+    std::thread::spawn(move || {
+        while let Ok(event) = event::read() {
+            if sender.blocking_send(Input::Event(event)).is_err() {
+                return;
+            }
+        }
+        let _ = sender.blocking_send(Input::Gone);
+    });
+    input
 }
 
 /// What the model is told of an event of a client's terminal.
@@ -161,10 +186,8 @@ pub fn message(client: ClientId, event: TermEvent) -> Option<Msg> {
     })
 }
 
-/// Tells when the terminal of this process is gone. Needed because the reader of events takes an end of input for
-/// nothing to read, and a frame that fails may be long in coming. Waits for no readable input, so that only a hang-up
-/// wakes it.
-pub fn watch_for_hangup(gone: impl FnOnce() + Send + 'static) {
+/// Tells when the terminal of this process is gone. Waits for no readable input, so that only a hang-up wakes it.
+fn watch_for_hangup(gone: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
         let stdin = io::stdin();
         loop {
