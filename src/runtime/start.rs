@@ -97,7 +97,7 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
     host.restore(trouble.collect());
     host.restore(unknown_endpoints(&host, &backends));
     for backend in backends.values() {
-        watcher::watch(backend, inbox.clone());
+        watcher::watch(backend, &host.state().choices, inbox.clone());
     }
     let handle = HostHandle::new(inbox.clone());
     Ok(Prepared { host, handle, backends, usual, inbox, options: settings.options })

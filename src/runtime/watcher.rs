@@ -2,13 +2,17 @@
 
 use super::inbound::Inbox;
 use crate::backend::{Backend, BackendEvent};
-use crate::domain::Event;
+use crate::domain::{Choices, Event};
 use futures_util::StreamExt;
 use std::sync::Arc;
 
-/// Follows a backend for as long as the host lives.
-pub fn watch(backend: &Arc<dyn Backend>, inbox: Inbox) {
+/// Follows a backend for as long as the host lives. What the user chose to see there is told first, so that its first
+/// list already has it.
+pub fn watch(backend: &Arc<dyn Backend>, choices: &Choices, inbox: Inbox) {
     let endpoint = backend.endpoint();
+    if let Some(chosen) = choices.shown.get(&endpoint) {
+        backend.choose(chosen.clone());
+    }
     let mut events = backend.watch();
     tokio::spawn(async move {
         while let Some(event) = events.next().await {

@@ -105,7 +105,7 @@ impl Build<'_> {
             let frames = Box::new(move |frame| sink.send(frame).is_ok());
             host.attach(CLIENT, ClientScreen::new(SIZE, caps, style, frames).expect("a screen"), Role::Owner);
         }
-        watcher::watch(&backend, inbox.clone());
+        watcher::watch(&backend, &host.state().choices, inbox.clone());
         let handle = HostHandle::new(inbox.clone());
         let host = tokio::spawn(host.run());
         let happenings = handle.follow(Some(0)).await;

@@ -5,7 +5,7 @@ use hermes_tui::backend::fake::FakeBackend;
 use hermes_tui::backend::{BackendEvent, ProvisionSpec};
 use hermes_tui::domain::{
     Answer, BackendKind, CallId, Consent, Deed, EndpointId, EnvId, EnvSpec, Event, Generation, HermesReap, Leak,
-    LeakKind, Origin, Persistence, Phase, RefusalKind, Request, SandboxId, Scope, Span, Watched,
+    LeakKind, NoticeKind, Origin, Persistence, Phase, RefusalKind, Request, SandboxId, Scope, Span, Watched,
 };
 use hermes_tui::runtime::clock::ManualClock;
 use std::path::Path;
@@ -119,9 +119,13 @@ async fn a_chosen_container_is_shown_again_by_the_next_host_until_it_is_forgotte
     // A fresh backend knows nothing of the choice.
     let fresh = FakeBackend::new(BackendKind::Docker, "docker");
     fresh.plant_other(wanted("db", Persistence::Unknown), Origin::Foreign, None);
-    let world = start(&fresh, &clock, Some(&journal)).await;
+    let mut world = start(&fresh, &clock, Some(&journal)).await;
     let name = until("the chosen one", async || Some(world.state().await.environments.get(&id)?.name.clone())).await;
     assert_eq!(name, "database");
+    world.settle().await;
+    for gone in [NoticeKind::EnvLost, NoticeKind::EnvRemoved] {
+        assert_eq!(world.told(gone).await, Vec::<String>::new(), "its first list already has it");
+    }
     world.ask(Request::Forget(id.clone())).await.expect("forgotten");
     assert!(world.state().await.environments.is_empty());
     fresh.relist();
