@@ -124,8 +124,10 @@ fn saved_histories_hold() {
     files.sort();
     for path in files.iter().filter(|path| path.extension().is_some_and(|ext| ext == "json")) {
         let replay: Replay = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        // Shown when this fails, or with `--nocapture`: for whoever looks into a failure.
+        println!("{}, saved because: {}\n{}", path.display(), replay.failure, World::tell(&replay.steps));
         if let Err(failure) = World::run(&replay.steps) {
-            panic!("{}: {failure}\n(it was saved because: {})", path.display(), replay.failure);
+            panic!("{}: {failure}", path.display());
         }
     }
 }
@@ -152,13 +154,4 @@ fn a_record_written_down_and_read_back_gives_the_same_effects() {
         state = serde_json::from_str(&serde_json::to_string(&state).unwrap()).unwrap();
     }
     assert_eq!(state, world.state);
-}
-
-#[test]
-#[ignore = "prints one saved history: for whoever looks into a failure"]
-fn print_saved_history() {
-    let name = std::env::var("HTUI_REPLAY").unwrap_or_else(|_| "history-1.json".into());
-    let path = folder().join(name);
-    let replay: Replay = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
-    println!("{}", World::tell(&replay.steps));
 }
