@@ -1,5 +1,6 @@
 //! What listings say beside the core's state: the host, its endpoints, and how a sandbox looks from outside.
 
+use super::first_lists::FirstLists;
 use super::queries;
 use super::requests::{Defaults, KnownEndpoint};
 use super::shapes::{self, EndpointInfo, EnvExtra, Extras, HostInfo};
@@ -36,6 +37,7 @@ pub struct About {
     defaults: Defaults,
     probed: Mutex<BTreeMap<EndpointId, Result<String, String>>>,
     seen: Mutex<BTreeMap<EnvId, Seen>>,
+    listed: FirstLists,
 }
 
 #[derive(Default)]
@@ -50,13 +52,19 @@ impl About {
     pub fn new(host: HostInfo, prepared: &Prepared, envs_dir: PathBuf, spec: EnvSpec) -> Self {
         let (handle, backends) = (prepared.handle.clone(), prepared.backends.clone());
         let defaults = Defaults { spec, endpoints: prepared.usual.clone(), known: Vec::new(), lease_ttl: LEASE_TTL };
-        Self { host, handle, backends, envs_dir, defaults, probed: Mutex::default(), seen: Mutex::default() }
+        let (probed, seen, listed) = Default::default();
+        Self { host, handle, backends, envs_dir, defaults, probed, seen, listed }
     }
 
     /// The backends by endpoint.
     #[must_use]
     pub(super) fn backends(&self) -> &BTreeMap<EndpointId, Arc<dyn Backend>> {
         &self.backends
+    }
+
+    /// Waits, within reason, for the first lists of the endpoints.
+    pub(super) async fn first_lists(&self) {
+        self.listed.wait(&self.handle, &self.backends).await;
     }
 
     /// What is taken where a call says nothing.

@@ -9,17 +9,12 @@ use super::keys::{self, KeyInput};
 use super::protocol::{ApiCall, EVENT, ExecStart, SessionCapture, SessionSendKeys};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
 use super::{Plan, answer_value, plan, queries, screen, shapes};
-use crate::backend::Standing;
-use crate::backend::docker::places::MAIN;
-use crate::domain::{
-    Answer, ConversationId, Deed, EndpointId, EnvId, Environment, Refusal, RefusalKind, Request, SessionId,
-};
+use crate::domain::{Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
 use crate::term;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -30,15 +25,12 @@ type Execs = Arc<Mutex<BTreeMap<(ConnectionId, String), ExecHandle>>>;
 
 /// After the host has ended, clients have this long to read their last answer.
 const LAST_ANSWERS: Duration = Duration::from_millis(500);
-/// Lists that take longer are not waited for.
-const FIRST_LISTS: Duration = Duration::from_secs(2);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Output that waits for a slow client; more waits in the command.
 const OUTPUT: usize = 16;
 
 /// Carries out what comes in, until nothing more comes or the host has ended and its clients have left.
 pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<Inbound>) {
-    let this = Dispatcher { host, about, execs: Execs::default(), listed: Arc::default() };
+    let this = Dispatcher { host, about, execs: Execs::default() };
     let tasks = TaskTracker::new();
     let mut connections = BTreeSet::new();
     let mut screens = BTreeMap::new();
@@ -72,8 +64,7 @@ pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<
                     ApiCall::ScreenAttach(params) => {
                         let (to, events) = mpsc::channel(screen::WAITING);
                         screens.insert(connection, to);
-                        let backends = this.about.backends().values().cloned().collect();
-                        tasks.spawn(screen::show(this.host.clone(), backends, params, events, reply));
+                        tasks.spawn(screen::show(this.host.clone(), Arc::clone(&this.about), params, events, reply));
                     }
                     call => {
                         tasks.spawn(this.clone().carry_out(Incoming { connection, call, reply }));
@@ -87,13 +78,17 @@ pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<
     }
 }
 
+/// Whether an answer depends on what there is.
+fn names_or_lists(call: &ApiCall) -> bool {
+    use ApiCall::{EventsSubscribe, ExecKill, ExecStdin, Shutdown};
+    !matches!(call, Shutdown(_) | ExecStdin(_) | ExecKill(_) | EventsSubscribe(_))
+}
+
 #[derive(Clone)]
 struct Dispatcher {
     host: HostHandle,
     about: Arc<About>,
     execs: Execs,
-    /// Whether the first lists were seen, or waited for long enough.
-    listed: Arc<AtomicBool>,
 }
 
 impl Dispatcher {
@@ -103,6 +98,9 @@ impl Dispatcher {
 
     async fn carry_out(self, incoming: Incoming) {
         let Incoming { connection, call, reply } = incoming;
+        if names_or_lists(&call) {
+            self.about.first_lists().await;
+        }
         match call {
             ApiCall::ExecStart(params) => self.exec(connection, *params, reply).await,
             ApiCall::ExecStdin(params) => match self.running(connection, &params.call) {
@@ -123,7 +121,6 @@ impl Dispatcher {
 
     /// Everything that the state answers or the core carries out.
     async fn planned(&self, call: ApiCall) -> Result<Value, Refusal> {
-        self.first_lists().await;
         match &call {
             ApiCall::EnvShow(params) => self.about.look_closely(&params.env).await,
             // An explanation rests on a fresh look.
@@ -190,25 +187,6 @@ impl Dispatcher {
                 "the call is not one that is answered alone",
                 "see its documentation",
             )),
-        }
-    }
-
-    /// Waits, within reason, until every endpoint that counts has said what it holds or that it does not answer: right
-    /// after the start of a host its lists are on their way, and nothing known is not nothing there.
-    async fn first_lists(&self) {
-        let end = tokio::time::Instant::now() + FIRST_LISTS;
-        while !self.listed.load(Ordering::Relaxed) {
-            let backends = self.about.backends().iter();
-            let counts = backends.filter(|(id, one)| id.as_str() == MAIN || one.standing() == Standing::Listed);
-            let ids: Vec<EndpointId> = counts.map(|(id, _)| id.clone()).collect();
-            let all = self.host.read(move |model, _| {
-                ids.iter().all(|id| model.state.listed.contains(id) || model.state.down.contains_key(id))
-            });
-            if all.await.unwrap_or(true) || tokio::time::Instant::now() >= end {
-                self.listed.store(true, Ordering::Relaxed);
-                return;
-            }
-            tokio::time::sleep(LOOK_AGAIN).await;
         }
     }
 

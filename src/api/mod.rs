@@ -9,6 +9,7 @@ pub mod client;
 pub mod dispatch;
 pub mod error;
 pub mod exec;
+mod first_lists;
 pub mod host;
 pub mod keys;
 pub mod nearest;

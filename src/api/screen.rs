@@ -1,11 +1,11 @@
 //! The screen in a terminal elsewhere: the host draws, the client writes what it is sent and tells what is typed.
 
+use super::about::About;
 use super::error::{ApiError, ErrorCode};
 use super::protocol::{SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput};
 use super::server::Reply;
 use super::shapes;
 use crate::app::{ClientCaps, ClientId, Msg, Role};
-use crate::backend::Backend;
 use crate::domain::{Refusal, Size};
 use crate::runtime::handle::HostHandle;
 use crate::runtime::screen::ClientScreen;
@@ -38,11 +38,14 @@ pub fn input(screen: Option<&mpsc::Sender<Vec<ScreenEvent>>>, input: ScreenInput
 /// Shows the screen to a client until either has enough.
 pub async fn show(
     host: HostHandle,
-    backends: Vec<Arc<dyn Backend>>,
+    about: Arc<About>,
     params: ScreenAttach,
     mut events: mpsc::Receiver<Vec<ScreenEvent>>,
     reply: Reply,
 ) {
+    if params.env.is_some() {
+        about.first_lists().await;
+    }
     let out = reply.outgoing().clone();
     let (to, mut frames) = mpsc::unbounded_channel();
     let client = match attach(&host, &params, to).await {
@@ -52,7 +55,7 @@ pub async fn show(
         }
         Err(refusal) => return reply.send(Err(refusal)),
     };
-    host.look_around(backends);
+    host.look_around(about.backends().values().cloned().collect());
     let mut paste = String::new();
     loop {
         tokio::select! {

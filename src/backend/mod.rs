@@ -228,6 +228,11 @@ pub trait Backend: Send + Sync {
         Standing::Listed
     }
 
+    /// Whether to ask there at the start: it is to be listed, or what people expect to be found without naming it.
+    fn counts(&self) -> bool {
+        self.standing() == Standing::Listed || self.endpoint().as_str() == docker::places::MAIN
+    }
+
     /// What a probe would say, where that is known already.
     fn described(&self) -> Option<String> {
         None

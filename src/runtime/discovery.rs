@@ -2,8 +2,7 @@
 
 use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
-use crate::backend::docker::places::MAIN;
-use crate::backend::{Backend, Standing};
+use crate::backend::Backend;
 use crate::hermes::home::{Home, Places};
 use std::sync::Arc;
 
@@ -12,8 +11,7 @@ pub fn look_around(backends: Vec<Arc<dyn Backend>>, inbox: Inbox) {
     tokio::spawn(async move {
         let mut found = Vec::new();
         for backend in backends {
-            // Nobody named it, and nothing was ever there; or it is listed already.
-            if backend.standing() != Standing::Listed && backend.endpoint().as_str() != MAIN {
+            if !backend.counts() {
                 continue;
             }
             let (state, usable) = match backend.probe().await {

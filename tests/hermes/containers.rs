@@ -83,6 +83,9 @@ fn a_shell_in_it_sees_its_files_and_neither_that_nor_our_end_touches_it() {
     let output = profile.run(&["shutdown"]);
     assert!(output.status.success(), "{}", text(&output));
     assert_eq!((agent.containers().len(), started(&agent, &id)), (1, since), "it runs on as it did");
+    // The first word to a host that never saw it finds it already.
+    let output = agent.profile("off").run(&["exec", &name, "--", "cat", "/workspace/marker"]);
+    assert_eq!((output.status.code(), text(&output).trim()), (Some(0), "interop"));
     let left = || agent.inspect(&id).exec_ids.unwrap_or_default();
     wait_for("our shells to be gone", SOON, || left().is_empty().then_some(()));
     // What we left behind is taken up by the agent.

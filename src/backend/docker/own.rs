@@ -51,7 +51,8 @@ mod tests {
         own.insert("a");
         assert!(own.contains("a", ""));
         assert!(!own.contains("b", "exec_create: bash -c hermes-tui: x"));
-        for script in [inside::command(), inside::session(None), inside::SCAN.to_owned(), inside::SIGNAL.to_owned()] {
+        let constant = [inside::SCAN, inside::SIGNAL, inside::FIND].map(str::to_owned);
+        for script in constant.into_iter().chain([inside::command(), inside::session(None)]) {
             assert!(own.contains("b", &format!("exec_create: sh -c {script} htui /")), "{script}");
         }
     }
