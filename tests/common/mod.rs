@@ -72,14 +72,6 @@ impl Profile {
         self.wait_until_it_answers();
     }
 
-    pub fn host_pid(&self) -> u32 {
-        self.host.as_ref().expect("a host").id()
-    }
-
-    pub fn host(&mut self) -> &mut Child {
-        self.host.as_mut().expect("a host")
-    }
-
     /// Waits until a host of this profile answers.
     pub fn wait_until_it_answers(&self) {
         // The socket of a host that was killed may lie there: only an answer counts.

@@ -1,8 +1,6 @@
 //! Podman engines of a test's own: storage, configuration and socket are in one folder, and whatever runs there ends
 //! with the test.
 
-#![allow(dead_code)]
-
 use std::fs;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
