@@ -6,8 +6,8 @@ usage: containers.py [--containers N] [--panes N] [--seconds S] [--socket PATH] 
 Makes N containers with an idle clock each and opens panes with shells in them. A socket of its own in front of the
 engine's counts every request; all countdowns are on the screen meanwhile, as far as they fit.
 """
-import argparse, collections, re, socket, tempfile, threading, time
-from bench import PROGRAM, Image, Profile, usage
+import argparse, collections, re, socket, tempfile, threading
+from bench import PROGRAM, Image, Profile, measure
 
 REQUEST = re.compile(rb"^(GET|POST|PUT|HEAD|DELETE) (\S+) HTTP/1\.")
 
@@ -70,15 +70,10 @@ def main():
             pids = profile.processes(screen)
             counter.requests.clear()
             connections = counter.connections
-            before, began, sent = usage(pids), time.monotonic(), 0
-            while (left := began + options.seconds - time.monotonic()) > 0:
-                sent += len(screen.read(left))
-            after, took = usage(pids), time.monotonic() - began
+            took, costs = measure(screen, pids, options.seconds)
             print(f"{options.containers} containers, {options.panes} panes, {took:.0f} s; {made} requests to make them")
             print(f"requests to the engine: {dict(counter.requests) or 'none'}, new connections: {counter.connections - connections}")
-            print(f"processor: {100 * (after[0] - before[0]) / took:.3f} % of a core")
-            print(f"wake-ups: {(after[1] - before[1]) / took:.2f} a second")
-            print(f"sent to the terminal: {sent / took:.0f} bytes a second")
+            print(costs)
         finally:
             # Ephemeral ones are removed with it.
             profile.end(screen)

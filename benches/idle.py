@@ -7,8 +7,8 @@ Starts the program in a terminal of 120x40 with a profile of its own, opens N sh
 nothing changes any more, and counts for S seconds. The sandbox's countdown is on the screen meanwhile: one wake-up a
 second is its.
 """
-import argparse, tempfile, time
-from bench import PROGRAM, Profile, usage
+import argparse, tempfile
+from bench import PROGRAM, Profile, measure
 
 
 def main():
@@ -29,14 +29,9 @@ def main():
                 screen.until(b"%d:env-1*" % number)
             screen.quiet(5)
             pids = profile.processes(screen)
-            before, began, sent = usage(pids), time.monotonic(), 0
-            while (left := began + options.seconds - time.monotonic()) > 0:
-                sent += len(screen.read(left))
-            after, took = usage(pids), time.monotonic() - began
+            took, costs = measure(screen, pids, options.seconds)
             print(f"{options.panes} panes, {len(pids)} processes, {took:.1f} s")
-            print(f"processor: {100 * (after[0] - before[0]) / took:.3f} % of a core")
-            print(f"wake-ups: {(after[1] - before[1]) / took:.2f} a second")
-            print(f"sent to the terminal: {sent / took:.0f} bytes a second")
+            print(costs)
         finally:
             profile.end(screen)
 

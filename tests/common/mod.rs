@@ -72,14 +72,6 @@ impl Profile {
         self.wait_until_it_answers();
     }
 
-    pub fn host_pid(&self) -> u32 {
-        self.host.as_ref().expect("a host").id()
-    }
-
-    pub fn host(&mut self) -> &mut Child {
-        self.host.as_mut().expect("a host")
-    }
-
     /// Waits until a host of this profile answers.
     pub fn wait_until_it_answers(&self) {
         // The socket of a host that was killed may lie there: only an answer counts.
@@ -140,6 +132,20 @@ impl Profile {
         Process::of(i32::try_from(pid).expect("a pid")).expect("the host lives")
     }
 
+    /// Ends the host in order.
+    pub fn shut_down(&self) {
+        let output = self.run(&["shutdown"]);
+        assert!(output.status.success(), "{}", text(&output));
+    }
+
+    /// Whether the journal says this already: it writes within a moment.
+    pub fn journal_knows(&self, what: &str) -> bool {
+        ["journal.db", "journal.db-wal"].iter().any(|file| {
+            let bytes = std::fs::read(self.path().join("data").join(file)).unwrap_or_default();
+            bytes.windows(what.len()).any(|window| window == what.as_bytes())
+        })
+    }
+
     /// Every session that has not ended.
     pub fn sessions(&self) -> Vec<Value> {
         let list = self.json(&["session", "list"]);
@@ -193,6 +199,11 @@ fn find_socket(dir: &Path) -> Option<PathBuf> {
 /// Both streams, for messages of failed tests.
 pub fn text(output: &Output) -> String {
     format!("{}{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
+}
+
+/// A time as commands tell it.
+pub fn moment(value: &Value) -> jiff::Timestamp {
+    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is no time"))
 }
 
 /// Whether tests may be skipped; in a required run a skip is a failure.
@@ -270,11 +281,19 @@ impl Tmux {
 
     /// With a first sandbox and its shell at the prompt.
     pub fn with_a_shell(profile: &Profile, cols: u16, rows: u16) -> Option<Self> {
-        let tmux = Self::open(profile, cols, rows)?;
-        tmux.wait("new sandbox");
-        tmux.keys(&["n"]);
-        tmux.wait("agent@env-1");
-        Some(tmux)
+        Some(Self::open(profile, cols, rows)?.makes_a_shell())
+    }
+
+    /// The same at a host that stays.
+    pub fn attach_with_a_shell(profile: &Profile, cols: u16, rows: u16) -> Option<Self> {
+        Some(Self::attach(profile, cols, rows)?.makes_a_shell())
+    }
+
+    fn makes_a_shell(self) -> Self {
+        self.wait("new sandbox");
+        self.keys(&["n"]);
+        self.wait("agent@env-1");
+        self
     }
 
     /// `None`, with a word, where there is no tmux.

@@ -4,7 +4,7 @@ use futures_util::future::BoxFuture;
 use hermes_tui::backend::fake::FakeBackend;
 use hermes_tui::backend::{Backend, ProvisionSpec};
 use hermes_tui::domain::{EnvId, EnvSpec, Generation, Origin, SandboxId};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A backend and its surroundings.
@@ -41,16 +41,20 @@ pub trait Subject: Send + Sync {
 
     /// What to make for an environment.
     fn wanted(&self, env: &str, generation: u64) -> ProvisionSpec {
-        let folder = self.data().join("envs").join(env);
-        ProvisionSpec {
-            env: EnvId::new(env),
-            name: format!("name of {env}"),
-            generation: Generation(generation),
-            spec: EnvSpec::local(),
-            home: folder.join("home"),
-            workspace: folder.join("workspace"),
-            conversation: None,
-        }
+        wanted(&self.data(), env, generation, EnvSpec::local())
+    }
+}
+
+fn wanted(data: &Path, env: &str, generation: u64, spec: EnvSpec) -> ProvisionSpec {
+    let folder = data.join("envs").join(env);
+    ProvisionSpec {
+        env: EnvId::new(env),
+        name: format!("name of {env}"),
+        generation: Generation(generation),
+        spec,
+        home: folder.join("home"),
+        workspace: folder.join("workspace"),
+        conversation: None,
     }
 }
 
@@ -115,9 +119,30 @@ pub use docker::Engine;
 #[cfg(target_os = "linux")]
 pub use local::Local;
 
+/// The programs where real ones run.
+#[cfg(target_os = "linux")]
+mod scripts {
+    use super::argv;
+
+    pub fn echo() -> (Vec<String>, Vec<u8>) {
+        (argv(&["sh", "-c", "stty raw -echo; printf ready; exec cat"]), b"ready".to_vec())
+    }
+
+    pub fn sizes() -> Vec<String> {
+        // `wait` is the one thing that a shell leaves at once for a trap.
+        let script = "trap 'stty size' WINCH; stty size; while :; do sleep 1000 & wait $!; kill $!; done";
+        argv(&["sh", "-c", script])
+    }
+
+    pub fn crowd() -> (Vec<String>, Vec<u8>) {
+        let script = "sleep 1001 & (trap '' HUP TERM; sleep 1002 & printf all; wait) & wait";
+        (argv(&["sh", "-c", script]), b"all".to_vec())
+    }
+}
+
 #[cfg(target_os = "linux")]
 mod local {
-    use super::{Arc, Backend, BoxFuture, Origin, PathBuf, SandboxId, Subject, argv};
+    use super::{Arc, Backend, BoxFuture, Origin, PathBuf, SandboxId, Subject, scripts};
     use hermes_tui::backend::local::{LocalBackend, LocalConfig};
     use std::fs;
     use std::time::Duration;
@@ -177,18 +202,15 @@ mod local {
         }
 
         fn echo(&self) -> (Vec<String>, Vec<u8>) {
-            (argv(&["sh", "-c", "stty raw -echo; printf ready; exec cat"]), b"ready".to_vec())
+            scripts::echo()
         }
 
         fn sizes(&self) -> Vec<String> {
-            // `wait` is the one thing that a shell leaves at once for a trap.
-            let script = "trap 'stty size' WINCH; stty size; while :; do sleep 1000 & wait $!; kill $!; done";
-            argv(&["sh", "-c", script])
+            scripts::sizes()
         }
 
         fn crowd(&self) -> (Vec<String>, Vec<u8>) {
-            let script = "sleep 1001 & (trap '' HUP TERM; sleep 1002 & printf all; wait) & wait";
-            (argv(&["sh", "-c", script]), b"all".to_vec())
+            scripts::crowd()
         }
 
         fn litter(&self) {
@@ -232,9 +254,7 @@ mod local {
 
 #[cfg(target_os = "linux")]
 mod docker {
-    use super::{
-        Arc, Backend, BoxFuture, EnvId, EnvSpec, Generation, PathBuf, ProvisionSpec, SandboxId, Subject, argv,
-    };
+    use super::{Arc, Backend, BoxFuture, EnvSpec, PathBuf, ProvisionSpec, SandboxId, Subject, scripts, wanted};
     use crate::engine::{self, Cleaner, Image, Proxy};
     use crate::podman::{Mode, Podman};
     use hermes_tui::backend::docker::{DockerConfig, Place};
@@ -287,17 +307,15 @@ mod docker {
         }
 
         fn echo(&self) -> (Vec<String>, Vec<u8>) {
-            (argv(&["sh", "-c", "stty raw -echo; printf ready; exec cat"]), b"ready".to_vec())
+            scripts::echo()
         }
 
         fn sizes(&self) -> Vec<String> {
-            let script = "trap 'stty size' WINCH; stty size; while :; do sleep 1000 & wait $!; kill $!; done";
-            argv(&["sh", "-c", script])
+            scripts::sizes()
         }
 
         fn crowd(&self) -> (Vec<String>, Vec<u8>) {
-            let script = "sleep 1001 & (trap '' HUP TERM; sleep 1002 & printf all; wait) & wait";
-            (argv(&["sh", "-c", script]), b"all".to_vec())
+            scripts::crowd()
         }
 
         fn litter(&self) {
@@ -324,25 +342,18 @@ mod docker {
         }
 
         fn wanted(&self, env: &str, generation: u64) -> ProvisionSpec {
-            let folder = self.data().join("envs").join(env);
+            let spec = EnvSpec {
+                backend: BackendKind::Docker,
+                endpoint: EndpointId::new("docker"),
+                image: Some(self.cleaner.image.name.clone()),
+                ..EnvSpec::local()
+            };
+            let wanted = wanted(&self.data(), env, generation, spec);
             if let Some(podman) = &self.podman {
-                podman.lend(&folder.join("home"));
-                podman.lend(&folder.join("workspace"));
+                podman.lend(&wanted.home);
+                podman.lend(&wanted.workspace);
             }
-            ProvisionSpec {
-                env: EnvId::new(env),
-                name: format!("name of {env}"),
-                generation: Generation(generation),
-                spec: EnvSpec {
-                    backend: BackendKind::Docker,
-                    endpoint: EndpointId::new("docker"),
-                    image: Some(self.cleaner.image.name.clone()),
-                    ..EnvSpec::local()
-                },
-                home: folder.join("home"),
-                workspace: folder.join("workspace"),
-                conversation: None,
-            }
+            wanted
         }
     }
 }

@@ -86,8 +86,7 @@ async fn env_show_tells_what_a_container_is_made_of_and_how_it_drifted() {
     assert!(drift.contains("memory limit: 64 MiB was asked for, it is 128 MiB"), "{drift}");
     assert!(drift.contains(&format!("{wanted} now names another image")), "{drift}");
     docker.remove_image(&wanted, None::<RemoveImageOptions>, None).await.expect("untagged");
-    let output = profile.run(&["shutdown"]);
-    assert!(output.status.success(), "{}", super::common::text(&output));
+    profile.shut_down();
     cleaner.end().await;
     other.remove().await;
 }

@@ -1,12 +1,12 @@
 //! Engines that are not there, come late, go away, and are reached in other ways than by the usual socket.
 
 use super::mock::{Mock, Reply, Request};
-use super::world::PATIENCE;
+use super::world::{PATIENCE, session};
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
 use hermes_tui::backend::docker::{DockerBackend, DockerConfig, Kin, Place, Spot, profile_label};
-use hermes_tui::backend::{AttachSpec, Backend, BackendEvent, Standing};
-use hermes_tui::domain::{EndpointId, SandboxId, SessionId, Size};
+use hermes_tui::backend::{Backend, BackendEvent, Standing};
+use hermes_tui::domain::{EndpointId, SandboxId, Size};
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -15,14 +15,12 @@ use std::time::Duration;
 use tokio::sync::Notify;
 
 fn backend(data: &tempfile::TempDir, sockets: Vec<PathBuf>) -> DockerBackend {
-    let mut config = DockerConfig::new(data.path().join("data"), &|_| None);
-    config.spot.places = sockets.into_iter().map(Place::socket).collect();
-    DockerBackend::new(config)
+    backend_at(&data.path().join("data"), sockets.into_iter().map(Place::socket).collect())
 }
 
-pub fn backend_at(data: &tempfile::TempDir, place: Place) -> DockerBackend {
-    let mut config = DockerConfig::new(data.path().join("data"), &|_| None);
-    config.spot.places = vec![place];
+pub fn backend_at(data: &Path, places: Vec<Place>) -> DockerBackend {
+    let mut config = DockerConfig::new(data, &|_| None);
+    config.spot.places = places;
     DockerBackend::new(config)
 }
 
@@ -168,21 +166,11 @@ async fn an_end_that_nobody_announced_is_found_when_the_engine_answers_again() {
             _ => return None,
         })
     });
-    let mut config = DockerConfig::new(&data, &|_| None);
-    config.spot.places = vec![Place::socket(&mock.socket)];
-    let backend = DockerBackend::new(config);
+    let backend = backend_at(&data, vec![Place::socket(&mock.socket)]);
     let mut events = backend.watch();
     assert!(matches!(next(&mut events).await, BackendEvent::Snapshot(found) if found.len() == 1));
-    let size = Size { rows: 24, cols: 80 };
-    let spec = AttachSpec {
-        session: SessionId::new("s"),
-        program: Vec::new(),
-        env: Vec::new(),
-        cwd: None,
-        size,
-        resume: false,
-    };
-    let link = backend.attach(SandboxId::new("c1"), spec).await.expect("a session");
+    let shell = session(&[], Size { rows: 24, cols: 80 });
+    let link = backend.attach(SandboxId::new("c1"), shell).await.expect("a session");
     // The engine forgets all events, and the session's program ends meanwhile; its stream stays open.
     over.store(true, Ordering::Relaxed);
     restart.notify_one();

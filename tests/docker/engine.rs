@@ -20,6 +20,12 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
 
+/// Fails in a run that needs every engine: something keeps a test from its own.
+pub fn is_missing(what: &str) {
+    let required = std::env::var("HTUI_TEST_DOCKER").is_ok_and(|value| value == "required");
+    assert!(!required, "{what}, but HTUI_TEST_DOCKER says that every engine must be there");
+}
+
 /// The engine's own socket, or `None`, with a word, where no engine answers.
 pub fn socket() -> Option<PathBuf> {
     static FOUND: OnceLock<Option<PathBuf>> = OnceLock::new();
@@ -29,8 +35,7 @@ pub fn socket() -> Option<PathBuf> {
         sockets.into_iter().find(|path| std::os::unix::net::UnixStream::connect(path).is_ok())
     });
     if found.is_none() {
-        let required = std::env::var("HTUI_TEST_DOCKER").is_ok_and(|value| value == "required");
-        assert!(!required, "no container engine answers, but HTUI_TEST_DOCKER says that one must");
+        is_missing("no container engine answers");
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
         eprintln!("SKIPPED: {test}: no container engine answers");
     }

@@ -1,11 +1,11 @@
 //! Commands, hardening, and images of all kinds.
 
+use super::endpoints::next;
 use super::engine::{self, Image};
-use super::world::World;
+use super::world::{World, session};
 use bollard::query_parameters::{InspectContainerOptions, RemoveContainerOptionsBuilder};
-use futures_util::StreamExt;
-use hermes_tui::backend::{AttachSpec, Backend, BackendEvent};
-use hermes_tui::domain::{FailureKind, Origin, SessionId, Size};
+use hermes_tui::backend::{Backend, BackendEvent};
+use hermes_tui::domain::{FailureKind, Origin, Size};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn streams_are_apart_and_exit_codes_are_those_of_a_shell() {
@@ -67,16 +67,8 @@ async fn an_image_without_a_shell_says_so_in_one_sentence() {
     let image = Image::make(&socket, &["sleep"]).await;
     let world = World::with(socket, image);
     let sandbox = world.sandbox().await;
-    let size = Size { rows: 24, cols: 80 };
-    let spec = AttachSpec {
-        session: SessionId::new("s"),
-        program: Vec::new(),
-        env: Vec::new(),
-        cwd: None,
-        size,
-        resume: false,
-    };
-    let error = world.backend.attach(sandbox.clone(), spec).await.err().expect("no session");
+    let shell = session(&[], Size { rows: 24, cols: 80 });
+    let error = world.backend.attach(sandbox.clone(), shell).await.err().expect("no session");
     assert_eq!(error.message, "there is no shell in the image: looked for sh, bash, ash, dash and /busybox/sh");
     assert_eq!(world.backend.evidence(sandbox).await.expect("evidence").processes, []);
     world.cleaner.end().await;
@@ -118,12 +110,12 @@ async fn a_removal_by_force_is_a_removal_from_its_first_event_on() {
     let Some(world) = World::new().await else { return };
     let sandbox = world.sandbox().await;
     let mut events = world.backend.watch();
-    assert!(matches!(events.next().await, Some(BackendEvent::Snapshot(found))
+    assert!(matches!(next(&mut events).await, BackendEvent::Snapshot(found)
         if found.iter().filter(|one| one.origin == Origin::Managed).count() == 1));
     let docker = engine::client(&world.cleaner.socket).await;
     let options = RemoveContainerOptionsBuilder::default().force(true).build();
     docker.remove_container(sandbox.as_str(), Some(options)).await.expect("removed");
     let why = "its container was removed".to_owned();
-    assert_eq!(events.next().await, Some(BackendEvent::Ended { sandbox, removed: true, why }));
+    assert_eq!(next(&mut events).await, BackendEvent::Ended { sandbox, removed: true, why });
     world.cleaner.end().await;
 }

@@ -1,7 +1,5 @@
 //! A container engine of a test's own making: it answers as a test says, on any stream, and can be taken away.
 
-#![allow(dead_code)]
-
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};

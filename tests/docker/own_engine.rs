@@ -1,8 +1,7 @@
 //! An engine of the test's own, which it may end, kill and start again, and a socket in front of it that counts.
 
-#![allow(dead_code)]
-
 use super::common::{PATIENCE, Process, skip, wait_for, wait_until_gone};
+use nix::mount::{MntFlags, umount2};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::io::{Read, Write};
@@ -62,15 +61,16 @@ impl Dockerd {
         for stale in ["e.sock", "pid", "exec/containerd/containerd.pid"] {
             let _ = std::fs::remove_file(path(stale));
         }
-        let mut process = command.spawn().expect("dockerd starts");
+        // Kept from here on, so that one that never answers is ended, too.
+        *self.process.lock().expect("whole") = Some(command.spawn().expect("dockerd starts"));
         wait_for("the engine to answer", PATIENCE, || {
-            let ended = process.try_wait().expect("a child");
+            let ended =
+                self.process.lock().expect("whole").as_mut().and_then(|child| child.try_wait().expect("a child"));
             let log = std::fs::read_to_string(path("log")).unwrap_or_default();
             let end = log.lines().rev().take(5).collect::<Vec<_>>();
             assert!(ended.is_none(), "the engine ended: {ended:?}, and said last: {end:#?}");
             answers(&self.socket()).then_some(())
         });
-        *self.process.lock().expect("whole") = Some(process);
     }
 
     /// Sends a signal to exactly this engine and waits for its end.
@@ -80,15 +80,37 @@ impl Dockerd {
         kill(pid, signal).expect("it is there");
         process.wait().expect("it ends");
     }
+
+    /// Undoes what is mounted in its folder: an engine mounts its data on itself, and one that finds that done, as after
+    /// a kill, does not undo it.
+    fn unmount(&self) {
+        let all = std::fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
+        let points = all.lines().filter_map(|line| line.split(' ').nth(4)).map(Path::new);
+        let ours: Vec<&Path> = points.filter(|point| point.starts_with(self.folder.path())).collect();
+        for point in ours.into_iter().rev() {
+            let _ = umount2(point, MntFlags::MNT_DETACH);
+        }
+    }
 }
 
 impl Drop for Dockerd {
     fn drop(&mut self) {
         // Only an engine ends what it started, and only one without live restore ends it with itself.
-        self.end(Signal::SIGTERM);
         self.live_restore = false;
-        self.up();
+        let engine = &*self;
+        let last = || {
+            engine.end(Signal::SIGTERM);
+            engine.up();
+        };
+        // In a thread of its own it may fail also while the test fails.
+        let ended = std::thread::scope(|scope| scope.spawn(last).join());
         self.end(Signal::SIGTERM);
+        self.unmount();
+        let removed = std::fs::remove_dir_all(self.folder.path());
+        if !std::thread::panicking() {
+            assert!(ended.is_ok(), "what it started may run on");
+            removed.expect("nothing of it is left");
+        }
     }
 }
 

@@ -4,10 +4,10 @@ use super::common::{Profile, text, wait_for};
 use super::endpoints::{backend_at, next};
 use super::engine;
 use super::mock::{Mock, serve};
-use super::world::{World, read_until};
+use super::world::{World, command, read_until};
 use hermes_tui::backend::docker::{Address, Place, Tls};
-use hermes_tui::backend::{Backend, BackendEvent, ExecSpec};
-use hermes_tui::domain::{CallId, Origin, Size};
+use hermes_tui::backend::{Backend, BackendEvent};
+use hermes_tui::domain::{Origin, Size};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -110,9 +110,7 @@ async fn prove(mut world: World, place: Place) {
     assert!(seen.contains("7 33"), "{seen}");
     link.control.close().await.expect("closed");
     // An end of input arrives, and what was written before it too.
-    let argv = ["cat".to_owned()].to_vec();
-    let spec = ExecSpec { call: CallId::new("c"), argv, env: Vec::new(), cwd: None };
-    let mut run = world.backend.exec(sandbox.clone(), spec).await.expect("it runs");
+    let mut run = world.backend.exec(sandbox.clone(), command(&["cat"])).await.expect("it runs");
     run.stdin.write_all(b"there and back").await.expect("written");
     drop(run.stdin);
     let mut out = String::new();
@@ -143,7 +141,7 @@ async fn an_engine_that_is_not_who_it_should_be_is_refused_and_so_are_we_without
     let certificates = Certificates::make();
     let port = listen(certificates.acceptor(), |stream| serve(stream, Arc::new(|_: &_| None), Arc::default())).await;
     let data = tempfile::tempdir().expect("a folder");
-    let outcome = |tls: Tls| backend_at(&data, place(port, tls));
+    let outcome = |tls: Tls| backend_at(data.path(), vec![place(port, tls)]);
     let own = Tls::of(certificates.0.path(), true);
     assert!(outcome(own.clone()).probe().await.is_ok());
     let stranger = Certificates::make();

@@ -1,6 +1,6 @@
 //! Environments in containers, through the commands: what ends them and what does not.
 
-use super::common::{Profile, text, wait_for};
+use super::common::{Profile, moment, text, wait_for};
 use super::engine::{self, Cleaner, Image, started_at};
 use super::world::World;
 use bollard::Docker;
@@ -64,9 +64,17 @@ impl Story {
         })
     }
 
+    /// Waits until an environment is in this phase; one that is not listed any more is `absent`.
+    fn wait_for_phase(&self, what: &str, env: &str, phase: &str) {
+        wait_for(&format!("{what} to be {phase}"), SOON, || {
+            let output = self.profile.run(&["--json", "env", "show", env]);
+            let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+            (shown["environment"]["phase"].as_str().unwrap_or("absent") == phase).then_some(())
+        });
+    }
+
     async fn over(self) {
-        let output = self.profile.run(&["shutdown"]);
-        assert!(output.status.success(), "{}", text(&output));
+        self.profile.shut_down();
         self.cleaner.end().await;
     }
 }
@@ -89,8 +97,7 @@ async fn a_persistent_container_survives_its_turns_and_is_stopped_when_idle() {
     assert_eq!(started_at(&story.cleaner.socket, &id).await, started, "nobody started it again");
     assert_eq!(story.shell("c1", "cat /workspace/marker"), "kept\n");
     story.end("c1");
-    let deadline = story.profile.env(&env)["idle_deadline_at"].as_str().map(str::to_owned);
-    let deadline: jiff::Timestamp = deadline.expect("a deadline").parse().expect("a time");
+    let deadline = moment(&story.profile.env(&env)["idle_deadline_at"]);
     story.profile.wait_for_phase(&env, "stopped", SOON);
     // A container that is told to end takes its time, and is part of this; it begins within a second.
     println!("stopped {} ms after its idle deadline", jiff::Timestamp::now().duration_since(deadline).as_millis());
@@ -122,11 +129,7 @@ async fn a_shared_container_serves_conversations_until_the_last_one_ends() {
         assert_eq!(story.profile.env(&env)["phase"], "ready", "the other conversation goes on");
         story.profile.json(&["conversation", "end", &b]);
         let (end, left) = if persistence == "--persistent" { ("stopped", 1) } else { ("absent", 1) };
-        wait_for(&format!("the shared one to be {end}"), SOON, || {
-            let output = story.profile.run(&["--json", "env", "show", &env]);
-            let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-            (shown["environment"]["phase"].as_str().unwrap_or("absent") == end).then_some(())
-        });
+        story.wait_for_phase("the shared one", &env, end);
         assert_eq!(story.containers().len(), left, "the persistent one stays");
     }
     story.over().await;
@@ -158,7 +161,6 @@ async fn containers_of_others_are_not_touched_whatever_they_are_called_or_labell
     let Some(story) = Story::new().await else { return };
     let docker = engine::client(&story.cleaner.socket).await;
     let begun = story.begin("c1", &["--ephemeral"]);
-    let env = begun["environment"].as_str().expect("an environment").to_owned();
     let own = begun["sandbox"]["id"].as_str().expect("a container").to_owned();
     // The labels of this very container, but of another profile; and a name as a hermes-agent gives it.
     let found = docker.inspect_container(&own, None::<InspectContainerOptions>).await;
@@ -194,14 +196,12 @@ async fn containers_of_others_are_not_touched_whatever_they_are_called_or_labell
         let known = story.profile.run(&["env", "rm", id, "--yes"]);
         assert_eq!(known.status.code(), Some(1), "{}", text(&known));
     }
-    let output = story.profile.run(&["shutdown"]);
-    assert!(output.status.success(), "{}", text(&output));
+    story.profile.shut_down();
     let after = [started_at(&story.cleaner.socket, &neighbour).await, started_at(&story.cleaner.socket, &decoy).await];
     assert_eq!(after, before);
     for id in [&neighbour, &decoy] {
         assert!(runs(&docker, id).await, "it runs as before");
     }
-    assert!(!env.is_empty());
     story.cleaner.end().await;
 }
 
@@ -215,6 +215,7 @@ async fn a_container_that_is_restarted_between_decision_and_deed_is_left_alone()
     let backend: Arc<dyn Backend> = world.backend.clone();
     let backends = BTreeMap::from([(backend.endpoint(), backend.clone())]);
     let performer = Performer::new(backends, world.folder.path().join("data/envs"), inbox);
+    let mut told = async || tokio::time::timeout(SOON, outbox.first.recv()).await.expect("in time");
     let decided = |generation: u64, deed: Deed| Ending {
         whose: Origin::Managed,
         env: EnvId::new("e1"),
@@ -230,8 +231,7 @@ async fn a_container_that_is_restarted_between_decision_and_deed_is_left_alone()
     let started = started_at(&world.cleaner.socket, sandbox.as_str()).await;
     for deed in [Deed::Stop, Deed::Remove] {
         performer.teardown(decided(1, deed));
-        let Some(Inbound::Msg(Msg::Domain(Event::TeardownFailed { kind, message, .. }))) = outbox.first.recv().await
-        else {
+        let Some(Inbound::Msg(Msg::Domain(Event::TeardownFailed { kind, message, .. }))) = told().await else {
             panic!("it must not be ended");
         };
         assert_eq!(kind, FailureKind::Surprise);
@@ -241,7 +241,7 @@ async fn a_container_that_is_restarted_between_decision_and_deed_is_left_alone()
     assert!(runs(&docker, sandbox.as_str()).await);
     // Decided anew, it is.
     performer.teardown(decided(2, Deed::Stop));
-    let done = outbox.first.recv().await;
+    let done = told().await;
     assert!(matches!(done, Some(Inbound::Msg(Msg::Domain(Event::TeardownDone { .. })))));
     assert!(!runs(&docker, sandbox.as_str()).await);
     world.cleaner.end().await;
@@ -289,15 +289,9 @@ async fn each_retention_does_what_it_says_at_the_end_of_a_conversation_and_when_
     // Those that change, first; by then whatever would happen to the others has had its time.
     made.sort_by_key(|(_, _, expected, _)| *expected == "ready");
     for (conversation, _, expected, env) in &made {
-        wait_for(&format!("{conversation} to be {expected}"), SOON, || {
-            let output = story.profile.run(&["--json", "env", "show", env]);
-            let shown: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
-            let phase = shown["environment"]["phase"].as_str().unwrap_or("absent").to_owned();
-            (phase == *expected).then_some(())
-        });
+        story.wait_for_phase(conversation, env, expected);
     }
-    let output = story.profile.run(&["shutdown"]);
-    assert!(output.status.success(), "{}", text(&output));
+    story.profile.shut_down();
     story.cleaner.end().await;
 }
 
@@ -307,8 +301,7 @@ async fn a_persistent_container_outlives_its_host_and_is_found_again() {
     let first = story.begin("c1", &["--persistent"]);
     let env = first["environment"].as_str().expect("an environment").to_owned();
     story.end("c1");
-    let output = story.profile.run(&["shutdown"]);
-    assert!(output.status.success(), "{}", text(&output));
+    story.profile.shut_down();
     let id = first["sandbox"]["id"].as_str().expect("a container").to_owned();
     assert_eq!(story.containers(), [id]);
     story.profile.serve();

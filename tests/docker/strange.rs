@@ -1,23 +1,20 @@
 //! Sessions in containers that somebody else made, as they are: any user, any root, any shell, any state.
 
 use super::engine::{self, Image};
-use super::world::{PATIENCE, World, read_until};
+use super::world::{PATIENCE, World, command, read_until, session};
 use bollard::models::{ContainerCreateBody, SystemInfoCgroupVersionEnum};
 use bollard::query_parameters::RemoveContainerOptionsBuilder;
-use hermes_tui::backend::{AttachSpec, Backend, ExecSpec};
-use hermes_tui::domain::{CallId, FailureKind, SandboxId, SessionId, Size};
+use hermes_tui::backend::{AttachSpec, Backend};
+use hermes_tui::domain::{FailureKind, SandboxId, Size};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 const SIZE: Size = Size { rows: 24, cols: 80 };
 
 fn spec(program: &[&str], cwd: Option<&str>, term: &str) -> AttachSpec {
     AttachSpec {
-        session: SessionId::new("s"),
-        program: program.iter().map(|word| (*word).to_owned()).collect(),
         env: vec![("TERM".to_owned(), term.to_owned())],
         cwd: cwd.map(str::to_owned),
-        size: SIZE,
-        resume: false,
+        ..session(program, SIZE)
     }
 }
 
@@ -124,9 +121,7 @@ async fn paused_and_removed(which: &str) {
     let error = world.backend.attach(sandbox.clone(), spec(&[], None, "xterm")).await.err().expect("no session");
     assert_eq!((error.kind, error.message), (FailureKind::Surprise, message.clone()));
     assert!(error.hint.contains("unpause"), "{}", error.hint);
-    let argv = vec!["true".to_owned()];
-    let command = ExecSpec { call: CallId::new("c"), argv, env: Vec::new(), cwd: None };
-    let error = world.backend.exec(sandbox.clone(), command).await.err().expect("no command");
+    let error = world.backend.exec(sandbox.clone(), command(&["true"])).await.err().expect("no command");
     assert_eq!(error.message, message);
     docker.unpause_container(sandbox.as_str()).await.expect("resumed");
 
@@ -178,13 +173,16 @@ async fn what_escaped_from_a_session_lives_on_and_is_shown() {
         all.sort();
         all
     };
-    loop {
-        let found = commands(world.backend.evidence(sandbox.clone()).await.expect("evidence"));
-        if found.contains(&"sleep 1006".to_owned()) && found.contains(&"sleep 1007".to_owned()) {
-            break;
+    let both = async {
+        loop {
+            let found = commands(world.backend.evidence(sandbox.clone()).await.expect("evidence"));
+            if found.contains(&"sleep 1006".to_owned()) && found.contains(&"sleep 1007".to_owned()) {
+                return;
+            }
+            assert!(found.len() <= 3, "{found:?}");
         }
-        assert!(found.len() <= 3, "{found:?}");
-    }
+    };
+    tokio::time::timeout(PATIENCE, both).await.expect("both are seen");
     link.control.close().await.expect("closed");
     assert_eq!(commands(world.backend.evidence(sandbox).await.expect("evidence")), ["sleep 1006"]);
     world.cleaner.end().await;

@@ -1,7 +1,7 @@
 //! Terminals: every byte arrives, the size is right, no key is held back, nothing is left behind.
 
+use super::endpoints::next;
 use super::world::{PATIENCE, World, read_until};
-use futures_util::StreamExt;
 use hermes_tui::backend::{Backend, BackendEvent};
 use hermes_tui::domain::Size;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -108,7 +108,7 @@ async fn leftovers(which: &str) {
     let sandbox = world.sandbox().await;
     // Without events nobody would hear of an end that the stream does not tell.
     let mut events = world.backend.watch();
-    assert!(matches!(events.next().await, Some(BackendEvent::Snapshot(_))));
+    assert!(matches!(next(&mut events).await, BackendEvent::Snapshot(_)));
     let mut link = world.open(&sandbox, &["sh", "-c", "trap '' HUP; sleep 1004 & echo left; exit 7"], SIZE).await;
     read_until(&mut link, "left").await;
     assert_eq!(tokio::time::timeout(PATIENCE, link.exit).await.expect("in time"), Some(7));

@@ -2,7 +2,7 @@
 //!
 //! Times are printed for people. What is asserted is generous: the machine of a test may be busy.
 
-use super::common::{PATIENCE, Profile, Tmux, wait_for};
+use super::common::{PATIENCE, Profile, Tmux, moment, wait_for};
 use super::engine::{self, Cleaner, Image};
 use super::own_engine::{Dockerd, Tap};
 use bollard::Docker;
@@ -107,8 +107,7 @@ impl Weather {
     }
 
     async fn over(self) {
-        let output = self.profile.run(&["shutdown"]);
-        assert!(output.status.success(), "{}", super::common::text(&output));
+        self.profile.shut_down();
         self.tmux.wait_for_the_end(0);
         self.cleaner.end().await;
     }
@@ -261,8 +260,7 @@ async fn while_an_engine_is_away_nothing_is_decided_and_nobody_hammers_at_its_do
     let tap = Tap::new(folder.path().join("tap.sock"), engine.socket());
     let Some(weather) = Weather::new(tap.path.clone(), engine.socket(), "5").await else { return };
     let started = weather.state().await.started_at;
-    let deadline = weather.profile.env("box")["idle_deadline_at"].as_str().map(str::to_owned);
-    let deadline: jiff::Timestamp = deadline.expect("a deadline").parse().expect("a time");
+    let deadline = moment(&weather.profile.env("box")["idle_deadline_at"]);
 
     let now = Instant::now();
     engine::wait(async { engine.end(Signal::SIGKILL) });

@@ -82,23 +82,35 @@ impl World {
     }
 
     pub async fn open(&self, sandbox: &SandboxId, program: &[&str], size: Size) -> PtyLink {
-        let program = program.iter().map(|word| (*word).to_owned()).collect();
-        let env = vec![("TERM".to_owned(), "xterm-256color".to_owned())];
-        let spec = AttachSpec { session: SessionId::new("s"), program, env, cwd: None, size, resume: false };
-        self.backend.attach(sandbox.clone(), spec).await.expect("a session")
+        self.backend.attach(sandbox.clone(), session(program, size)).await.expect("a session")
     }
 
     /// Exit code, output and errors of a command.
     pub async fn run(&self, sandbox: &SandboxId, argv: &[&str]) -> (i32, String, String) {
-        let argv = argv.iter().map(|word| (*word).to_owned()).collect();
-        let spec = ExecSpec { call: CallId::new("c"), argv, env: Vec::new(), cwd: None };
-        let mut link = self.backend.exec(sandbox.clone(), spec).await.expect("it runs");
+        let mut link = self.backend.exec(sandbox.clone(), command(argv)).await.expect("it runs");
         drop(link.stdin);
         let (mut out, mut errors) = (String::new(), String::new());
         let (a, b) = tokio::join!(link.stdout.read_to_string(&mut out), link.stderr.read_to_string(&mut errors));
         a.and(b).expect("text");
         (link.exit.await, out, errors)
     }
+}
+
+/// A session of a program, or of a shell.
+pub fn session(program: &[&str], size: Size) -> AttachSpec {
+    AttachSpec {
+        session: SessionId::new("s"),
+        program: program.iter().map(|word| (*word).to_owned()).collect(),
+        env: vec![("TERM".to_owned(), "xterm-256color".to_owned())],
+        cwd: None,
+        size,
+        resume: false,
+    }
+}
+
+pub fn command(argv: &[&str]) -> ExecSpec {
+    let argv = argv.iter().map(|word| (*word).to_owned()).collect();
+    ExecSpec { call: CallId::new("c"), argv, env: Vec::new(), cwd: None }
 }
 
 /// An environment with its files in this folder.

@@ -210,8 +210,7 @@ fn a_superseded_sandbox_is_removed() {
 fn started_from_outside_is_a_new_generation() {
     let mut desk = Desk::new();
     desk.ready("a", spec());
-    let (sandbox, endpoint) = (SandboxId::new("box-a"), local());
-    desk.apply(Event::SandboxEnded { sandbox, endpoint, removed: false, why: "docker stop".into() });
+    desk.ends_outside("a", false);
     assert_eq!(desk.phase("a"), Phase::Stopped);
     desk.snapshot(&local(), vec![found("a", SandboxState::Running, spec())]);
     assert_eq!((desk.phase("a"), desk.env("a").generation), (Phase::Ready, Generation(2)));
@@ -222,8 +221,7 @@ fn what_ends_while_it_is_torn_down_is_over_whatever_the_backend_says() {
     let mut desk = Desk::new();
     desk.ready("a", spec());
     desk.ask(Request::Stop { env: env("a"), force: false });
-    let (sandbox, endpoint) = (SandboxId::new("box-a"), local());
-    desk.apply(Event::SandboxEnded { sandbox, endpoint, removed: true, why: "docker rm".into() });
+    desk.ends_outside("a", true);
     let effects = desk.teardown_failed("a", FailureKind::Temporary);
     assert_eq!(answer(&effects), Some(Answer::Environment(env("a"))));
     assert_eq!((desk.phase("a"), &desk.env("a").sandbox), (Phase::Absent, &None));

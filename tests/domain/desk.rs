@@ -104,6 +104,13 @@ impl Desk {
         self.apply(Event::TeardownDone { env: env(id), generation })
     }
 
+    /// Its sandbox ends by somebody else's hand.
+    pub fn ends_outside(&mut self, id: &str, removed: bool) -> Vec<Effect> {
+        let (sandbox, endpoint) = (SandboxId::new(format!("box-{id}")), self.env(id).spec.endpoint.clone());
+        let why = if removed { "docker rm -f" } else { "docker stop" };
+        self.apply(Event::SandboxEnded { sandbox, endpoint, removed, why: why.into() })
+    }
+
     pub fn teardown_failed(&mut self, id: &str, kind: FailureKind) -> Vec<Effect> {
         let generation = self.env(id).generation;
         self.apply(Event::TeardownFailed { env: env(id), generation, kind, message: "it was just restarted".into() })

@@ -104,9 +104,8 @@ fn a_start_keeps_the_sandbox_and_makes_the_generation_grow() {
 fn one_that_was_lost_is_remade_for_the_next_turn() {
     let mut desk = Desk::new();
     desk.running_turn("c", spec());
-    let (sandbox, endpoint) = (SandboxId::new("box-c-env"), spec().endpoint);
     let session = desk.session_of("c");
-    let effects = desk.apply(Event::SandboxEnded { sandbox, endpoint, removed: true, why: "docker rm -f".into() });
+    let effects = desk.ends_outside("c-env", true);
     assert!(announces(&effects, NoticeKind::EnvLost));
     assert_eq!(desk.phase("c-env"), Phase::Lost);
     assert!(matches!(&desk.state.sessions[&session].state, SessionState::Ended { why, .. } if why == "docker rm -f"));

@@ -116,12 +116,7 @@ fn one_without_anybody_in_it_leaves_the_list_with_its_container() {
     desk.snapshot(&place(), Vec::new());
     assert!(!desk.is_listed("h"));
     let mut desk = watching(HermesReap::Off, vec![theirs("h", Persistence::Persistent)]);
-    desk.apply(Event::SandboxEnded {
-        sandbox: SandboxId::new("box-h"),
-        endpoint: place(),
-        removed: true,
-        why: "docker rm -f".into(),
-    });
+    desk.ends_outside("h", true);
     assert!(!desk.is_listed("h"));
 }
 
@@ -367,12 +362,7 @@ fn commands_of_others_are_cut_off_with_their_sandbox() {
     let mut desk = Desk::new();
     desk.ready("a", docker());
     begins(&mut desk, "box-a", "x1", "cargo test");
-    desk.apply(Event::SandboxEnded {
-        sandbox: SandboxId::new("box-a"),
-        endpoint: place(),
-        removed: false,
-        why: "docker stop".into(),
-    });
+    desk.ends_outside("a", false);
     assert!(desk.env("a").leases.is_empty() && desk.state.observed.is_empty());
     assert!(desk.state.calls[&CallId::new("x1")].ended.is_some());
 }
@@ -483,12 +473,7 @@ fn by_hand_it_is_ended_only_in_knowledge_of_what_follows() {
 #[test]
 fn stopped_by_somebody_else_it_warns_of_the_sweep() {
     let mut desk = watching(HermesReap::Off, vec![theirs("h", Persistence::Persistent)]);
-    let effects = desk.apply(Event::SandboxEnded {
-        sandbox: SandboxId::new("box-h"),
-        endpoint: place(),
-        removed: false,
-        why: "docker stop".into(),
-    });
+    let effects = desk.ends_outside("h", false);
     let warned = |effect: &Effect| matches!(effect, Effect::Announce(notice) if notice.text.contains("deletes it"));
     assert!(effects.iter().any(warned), "{effects:?}");
 }

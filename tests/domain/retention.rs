@@ -191,12 +191,7 @@ fn nothing_of_an_ephemeral_one_survives_however_it_ends() {
 fn one_that_was_removed_by_somebody_else_leaves_nothing_behind() {
     let mut desk = Desk::new();
     desk.running_turn("c", ephemeral(Scope::Turn));
-    desk.apply(Event::SandboxEnded {
-        sandbox: SandboxId::new("box-c-env"),
-        endpoint: spec().endpoint,
-        removed: true,
-        why: "docker rm -f".into(),
-    });
+    desk.ends_outside("c-env", true);
     assert!(desk.end("c").contains(&Effect::DeleteData(env("c-env"))));
 }
 

@@ -1,6 +1,6 @@
 //! Terminals come and go; the host and what runs in its sandboxes stay.
 
-use crate::common::{EXE, FOREGROUND, Process, Profile, Tmux, text, wait_for, wait_until_gone};
+use crate::common::{EXE, FOREGROUND, Process, Profile, Tmux, wait_for, wait_until_gone};
 use nix::sys::signal::Signal;
 
 /// A client's process: the one of this profile that is not the host.
@@ -18,18 +18,24 @@ fn client(profile: &Profile) -> Process {
     })
 }
 
-fn first_shell(profile: &Profile, cols: u16, rows: u16) -> Option<Tmux> {
-    let tmux = Tmux::attach(profile, cols, rows)?;
-    tmux.wait("new sandbox");
-    tmux.keys(&["n"]);
-    tmux.wait("agent@env-1");
-    Some(tmux)
+/// Opens a long file in vi and types into it. `false`, with a word, where there is no vi.
+fn opens_vi(tmux: &Tmux) -> bool {
+    tmux.line("seq -f 'line %g of many' 100 > f; vi f || echo ab''sent");
+    let screen = tmux.wait_until("vi or a word", |s| s.contains("line 15 of many") || s.contains("absent"));
+    if screen.contains("absent") {
+        crate::common::skip("vi is not installed");
+        return false;
+    }
+    tmux.keys(&["i"]);
+    tmux.type_text("typed by hand ");
+    tmux.wait("typed by hand line 1 of many");
+    true
 }
 
 #[test]
 fn leaving_ends_nothing_and_the_next_terminal_shows_the_same_shell() {
     let profile = Profile::new();
-    let Some(tmux) = first_shell(&profile, 80, 24) else { return };
+    let Some(tmux) = Tmux::attach_with_a_shell(&profile, 80, 24) else { return };
     let host = profile.host_process();
     tmux.line("kept=yes; cd /tmp");
     tmux.leader("d");
@@ -53,15 +59,10 @@ fn leaving_ends_nothing_and_the_next_terminal_shows_the_same_shell() {
 #[test]
 fn a_killed_client_and_a_lost_terminal_lose_nothing_of_vi() {
     let profile = Profile::new();
-    let Some(tmux) = first_shell(&profile, 80, 24) else { return };
-    tmux.line("seq -f 'line %g of many' 100 > f; vi f || echo ab''sent");
-    let screen = tmux.wait_until("vi or a word", |s| s.contains("line 15 of many") || s.contains("absent"));
-    if screen.contains("absent") {
-        return crate::common::skip("vi is not installed");
+    let Some(tmux) = Tmux::attach_with_a_shell(&profile, 80, 24) else { return };
+    if !opens_vi(&tmux) {
+        return;
     }
-    tmux.keys(&["i"]);
-    tmux.type_text("typed by hand ");
-    tmux.wait("typed by hand line 1 of many");
     client(&profile).signal(Signal::SIGKILL);
     tmux.wait("ended=137");
 
@@ -84,7 +85,7 @@ fn a_killed_client_and_a_lost_terminal_lose_nothing_of_vi() {
 #[test]
 fn two_terminals_see_the_same_and_one_that_only_looks_changes_nothing() {
     let profile = Profile::new();
-    let Some(one) = first_shell(&profile, 90, 24) else { return };
+    let Some(one) = Tmux::attach_with_a_shell(&profile, 90, 24) else { return };
     let two = Tmux::start(&profile, 110, 30, &format!("{EXE} --read-only; echo ended=$?")).expect("tmux");
     two.wait("agent@env-1");
     one.line("echo se''en by both");
@@ -108,26 +109,24 @@ fn two_terminals_see_the_same_and_one_that_only_looks_changes_nothing() {
 #[test]
 fn keys_arrive_also_while_nothing_else_happens() {
     let profile = Profile::new();
-    let Some(tmux) = first_shell(&profile, 90, 24) else { return };
+    let Some(tmux) = Tmux::attach_with_a_shell(&profile, 90, 24) else { return };
     // Without a countdown nothing else wakes the client.
     profile.json(&["env", "pin", "env-1"]);
     tmux.wait_without("next reap");
+    let mut typed = "$ ".to_owned();
     for letter in ["a", "b", "c", "d", "e"] {
         tmux.type_text(letter);
-        let end = format!("{letter}\n");
-        tmux.wait_until("the letter", |s| {
-            s.lines().any(|l| format!("{}\n", l.trim_end_matches([' ', '│'])).ends_with(&end))
-        });
+        typed.push_str(letter);
+        tmux.wait_until("the letter", |s| s.lines().any(|l| l.trim_end_matches([' ', '│']).ends_with(&typed)));
     }
 }
 
 #[test]
 fn what_somebody_shuts_down_is_told_to_those_who_look() {
     let profile = Profile::new();
-    let Some(tmux) = first_shell(&profile, 90, 24) else { return };
+    let Some(tmux) = Tmux::attach_with_a_shell(&profile, 90, 24) else { return };
     let all = Process::tree(profile.host_process().pid);
-    let output = profile.run(&["shutdown"]);
-    assert!(output.status.success(), "{}", text(&output));
+    profile.shut_down();
     let screen = tmux.wait_for_the_end(0);
     assert!(screen.contains("[the host has ended]"), "{screen}");
     tmux.assert_whole();
@@ -137,7 +136,7 @@ fn what_somebody_shuts_down_is_told_to_those_who_look() {
 #[test]
 fn from_the_screen_the_host_is_ended_by_its_own_command_which_asks() {
     let profile = Profile::new();
-    let Some(tmux) = first_shell(&profile, 90, 24) else { return };
+    let Some(tmux) = Tmux::attach_with_a_shell(&profile, 90, 24) else { return };
     tmux.leader(":");
     tmux.type_text("shutdown");
     tmux.wait("End the host");
@@ -176,7 +175,7 @@ fn a_host_in_the_foreground_needs_a_profile_without_another() {
 #[test]
 fn a_client_that_is_told_to_end_gives_its_terminal_back() {
     let profile = Profile::new();
-    let Some(tmux) = first_shell(&profile, 80, 24) else { return };
+    let Some(tmux) = Tmux::attach_with_a_shell(&profile, 80, 24) else { return };
     let host = profile.host_process();
     for signal in [Signal::SIGTERM, Signal::SIGHUP, Signal::SIGINT] {
         client(&profile).signal(signal);
@@ -191,20 +190,19 @@ fn a_client_that_is_told_to_end_gives_its_terminal_back() {
 #[test]
 fn a_host_that_is_killed_leaves_vi_and_a_clock_to_the_next_one() {
     let profile = Profile::new();
-    let Some(tmux) = first_shell(&profile, 100, 30) else { return };
-    tmux.line("seq -f 'line %g of many' 100 > f; vi f || echo ab''sent");
-    let screen = tmux.wait_until("vi or a word", |s| s.contains("line 15 of many") || s.contains("absent"));
-    if screen.contains("absent") {
-        return crate::common::skip("vi is not installed");
+    let Some(tmux) = Tmux::attach_with_a_shell(&profile, 100, 30) else { return };
+    if !opens_vi(&tmux) {
+        return;
     }
-    tmux.keys(&["i"]);
-    tmux.type_text("typed by hand ");
     tmux.leader("%");
     tmux.wait_until("a second shell", |s| s.contains("agent@env-1"));
     tmux.line("n=0; while :; do n=$((n+1)); echo tick $n; read -t 0.3 nothing; done");
     tmux.wait("tick 3");
     let sessions = profile.sessions();
-    wait_for("the journal to know both", crate::common::PATIENCE, || journal_knows(&profile, &sessions).then_some(()));
+    wait_for("the journal to know both", crate::common::PATIENCE, || {
+        let known = |session: &serde_json::Value| profile.journal_knows(session["id"].as_str().expect("an id"));
+        sessions.iter().all(known).then_some(())
+    });
     profile.host_process().signal(Signal::SIGKILL);
     tmux.wait("lost the connection");
 
@@ -221,16 +219,4 @@ fn a_host_that_is_killed_leaves_vi_and_a_clock_to_the_next_one() {
     let ids =
         |all: &[serde_json::Value]| all.iter().map(|s| s["id"].to_string()).collect::<std::collections::BTreeSet<_>>();
     assert_eq!(ids(&profile.sessions()), ids(&sessions), "the same sessions");
-}
-
-fn journal_knows(profile: &Profile, sessions: &[serde_json::Value]) -> bool {
-    let data = profile.path().join("data");
-    let all: Vec<Vec<u8>> = ["journal.db", "journal.db-wal"]
-        .iter()
-        .map(|file| std::fs::read(data.join(file)).unwrap_or_default())
-        .collect();
-    sessions.iter().all(|session| {
-        let id = session["id"].as_str().expect("an id").as_bytes();
-        all.iter().any(|bytes| bytes.windows(id.len()).any(|window| window == id))
-    })
 }

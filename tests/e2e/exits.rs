@@ -99,9 +99,9 @@ fn after_a_kill_the_next_start_takes_up_sandboxes_and_conversations() {
     profile.json(&["turn", "end", "--conversation", "c1"]);
     let before = profile.env("c1");
     let known = sandboxes(&profile);
-    // What happened last is on the disk when the journal says so: it writes within a moment.
+    // What happened last is on the disk when the journal says so.
     profile.json(&["env", "new", "brief", "--persistent", "--idle", "5"]);
-    wait_for("the journal", PATIENCE, || journal_knows(&profile, "brief").then_some(()));
+    wait_for("the journal", PATIENCE, || profile.journal_knows("brief").then_some(()));
     profile.host_process().signal(Signal::SIGKILL);
     tmux.wait_for_the_end(137);
 
@@ -126,14 +126,6 @@ fn after_a_kill_the_next_start_takes_up_sandboxes_and_conversations() {
 fn soon(profile: &Profile) -> String {
     let made = profile.json(&["env", "new", "ruler", "--ephemeral", "--idle", "50"]);
     made["environment"]["idle_deadline_at"].as_str().expect("a deadline").to_owned()
-}
-
-fn journal_knows(profile: &Profile, name: &str) -> bool {
-    let data = profile.path().join("data");
-    ["journal.db", "journal.db-wal"].iter().any(|file| {
-        let bytes = std::fs::read(data.join(file)).unwrap_or_default();
-        bytes.windows(name.len()).any(|w| w == name.as_bytes())
-    })
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A persistent environment outlives its turns; the end of a turn releases a lease and nothing more.
 
-use crate::common::{PATIENCE, Profile, text, wait_for};
+use crate::common::{PATIENCE, Profile, moment, text, wait_for};
 use std::time::Duration;
 
 fn begin(profile: &Profile, conversation: &str, more: &[&str]) -> serde_json::Value {
@@ -13,10 +13,6 @@ fn shell(profile: &Profile, conversation: &str, script: &str) -> String {
     let output = profile.run(&["exec", "--conversation", conversation, "--shell", script]);
     assert!(output.status.success(), "{script}: {}", text(&output));
     String::from_utf8(output.stdout).unwrap()
-}
-
-fn moment(value: &serde_json::Value) -> jiff::Timestamp {
-    value.as_str().and_then(|text| text.parse().ok()).unwrap_or_else(|| panic!("{value} is no time"))
 }
 
 #[test]

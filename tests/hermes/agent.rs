@@ -1,7 +1,7 @@
 //! A hermes-agent of the tests' own: its code in a virtual environment, its home in a folder of one test, and the
 //! containers that it makes, told by a profile that no other test has.
 
-use super::common::{Profile, skip, wait_for};
+use super::common::{Profile, Tmux, skip, text, wait_for};
 use super::engine::{self, Image};
 use bollard::models::{ContainerInspectResponse, ContainerSummary};
 use bollard::query_parameters::{InspectContainerOptions, ListContainersOptionsBuilder, RemoveContainerOptionsBuilder};
@@ -11,7 +11,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::time::Duration;
 
@@ -38,8 +38,7 @@ fn python() -> Option<PathBuf> {
 }
 
 fn skip_or_fail(what: &str) {
-    let required = std::env::var("HTUI_TEST_DOCKER").is_ok_and(|value| value == "required");
-    assert!(!required, "{what}, but HTUI_TEST_DOCKER says that it must");
+    engine::is_missing(what);
     skip(what);
 }
 
@@ -187,7 +186,7 @@ impl Agent {
     /// Runs its code to the end; gives the lines that begin with `= `, without that.
     pub fn run(&self, script: &str, variables: &[(&str, &str)]) -> Vec<String> {
         let output = self.command(&format!("{PRELUDE}{script}"), variables).output().expect("python runs");
-        assert!(output.status.success(), "{}", said(&output));
+        assert!(output.status.success(), "{}", text(&output));
         let out = String::from_utf8_lossy(&output.stdout).into_owned();
         out.lines().filter_map(|line| line.strip_prefix("= ")).map(str::to_owned).collect()
     }
@@ -214,19 +213,52 @@ impl Agent {
             .expect("it is there")
     }
 
-    /// Removes one container by its exact id, by force.
-    pub fn remove(&self, id: &str) {
-        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
-        block(async { engine::client(&self.socket).await.remove_container(id, Some(options)).await }).expect("removed");
+    /// Since when a container runs.
+    pub fn started(&self, id: &str) -> String {
+        block(engine::started_at(&self.socket, id))
     }
 
-    /// How a host of ours shows its container of a task, once it does.
-    pub fn env(&self, profile: &Profile, task: &str) -> Value {
+    /// Removes one container by its exact id, by force.
+    pub fn remove(&self, id: &str) {
+        self.try_remove(id).expect("removed");
+    }
+
+    fn try_remove(&self, id: &str) -> Result<(), bollard::errors::Error> {
+        let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
+        block(async { engine::client(&self.socket).await.remove_container(id, Some(options)).await })
+    }
+
+    /// How a host of ours shows its container of a task now.
+    pub fn shown(&self, profile: &Profile, task: &str) -> Option<Value> {
         let name = self.listed_as(task);
-        wait_for(&format!("{name} to be listed"), SOON, || {
-            let all = profile.json(&["env", "list"])["environments"].as_array().cloned().unwrap_or_default();
-            all.into_iter().find(|env| env["name"] == name.as_str())
-        })
+        let all = profile.json(&["env", "list"])["environments"].as_array().cloned().unwrap_or_default();
+        all.into_iter().find(|env| env["name"] == name.as_str())
+    }
+
+    /// The same once it does.
+    pub fn env(&self, profile: &Profile, task: &str) -> Value {
+        wait_for(&format!("{} to be listed", self.listed_as(task)), SOON, || self.shown(profile, task))
+    }
+
+    /// Waits until a host of ours shows it in this phase no more.
+    pub fn leaves(&self, profile: &Profile, task: &str, phase: &str) {
+        wait_for("its end to be seen", SOON, || {
+            self.shown(profile, task).is_none_or(|env| env["phase"] != phase).then_some(())
+        });
+    }
+
+    /// A terminal at a host of ours, with a shell in its container of a task. `None`, with a word, where there is no
+    /// tmux.
+    pub fn enter(&self, profile: &Profile, task: &str) -> Option<Tmux> {
+        let name = self.listed_as(task);
+        let tmux = Tmux::attach(profile, 120, 30)?;
+        // The row has no room for all of it.
+        tmux.wait(&name[..6]);
+        tmux.keys(&["/"]);
+        tmux.type_text(&name);
+        tmux.keys(&["Enter"]);
+        tmux.wait("root@");
+        Some(tmux)
     }
 
     /// The same once it is as it should be.
@@ -238,16 +270,10 @@ impl Agent {
 impl Drop for Agent {
     fn drop(&mut self) {
         for one in self.containers() {
-            let id = one.id.expect("an id");
-            let options = RemoveContainerOptionsBuilder::default().force(true).v(true).build();
             // It may be on its way out already.
-            let _ = block(async { engine::client(&self.socket).await.remove_container(&id, Some(options)).await });
+            let _ = self.try_remove(&one.id.expect("an id"));
         }
     }
-}
-
-pub fn said(output: &Output) -> String {
-    format!("{}\n{}", String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr))
 }
 
 /// `tell` writes a line for the test; `terminal` runs a command as the agent's tool; `docker` makes an environment of

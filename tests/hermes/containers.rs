@@ -1,7 +1,7 @@
 //! Persistent containers of the agent: listed as what they are, entered, left alone, and found again by it and by us.
 
 use super::agent::{Agent, SOON, block};
-use super::common::{Tmux, text, wait_for};
+use super::common::{text, wait_for};
 use super::engine;
 use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, StopContainerOptionsBuilder};
@@ -21,10 +21,6 @@ fn listed(agent: &Agent, backend: &dyn Backend) -> Vec<FoundSandbox> {
     let of_this =
         |found: &FoundSandbox| found.watched.as_ref().and_then(|w| w.profile.clone()).as_ref() == Some(&agent.name);
     all.into_iter().filter(of_this).collect()
-}
-
-fn started(agent: &Agent, id: &str) -> Option<String> {
-    agent.inspect(id).state.and_then(|state| state.started_at)
 }
 
 #[test]
@@ -62,27 +58,20 @@ fn what_an_agent_left_running_is_listed_with_its_profile_task_home_and_folders()
 fn a_shell_in_it_sees_its_files_and_neither_that_nor_our_end_touches_it() {
     let Some(agent) = Agent::new("") else { return };
     let [id] = agent.run(MARK, &[]).try_into().expect("an id");
-    let since = started(&agent, &id);
+    let since = agent.started(&id);
     let profile = agent.profile("off");
     let name = agent.listed_as("default");
     agent.env(&profile, "default");
-    let Some(tmux) = Tmux::attach(&profile, 120, 30) else { return };
-    // The row has no room for all of it.
-    tmux.wait(&name[..6]);
-    tmux.keys(&["/"]);
-    tmux.type_text(&name);
-    tmux.keys(&["Enter"]);
-    tmux.wait("root@");
+    let Some(tmux) = agent.enter(&profile, "default") else { return };
     tmux.line("cat /workspace/mark*; pwd");
     tmux.wait("interop");
     tmux.leader("d");
     tmux.wait_for_the_end(0);
     let output = profile.run(&["exec", &name, "--", "cat", "/workspace/marker"]);
     assert_eq!((output.status.code(), text(&output).trim()), (Some(0), "interop"));
-    assert_eq!(started(&agent, &id), since);
-    let output = profile.run(&["shutdown"]);
-    assert!(output.status.success(), "{}", text(&output));
-    assert_eq!((agent.containers().len(), started(&agent, &id)), (1, since), "it runs on as it did");
+    assert_eq!(agent.started(&id), since);
+    profile.shut_down();
+    assert_eq!((agent.containers().len(), agent.started(&id)), (1, since), "it runs on as it did");
     // The first word to a host that never saw it finds it already.
     let output = agent.profile("off").run(&["exec", &name, "--", "cat", "/workspace/marker"]);
     assert_eq!((output.status.code(), text(&output).trim()), (Some(0), "interop"));
@@ -100,11 +89,7 @@ fn one_that_is_made_anew_is_the_same_environment_by_its_labels() {
     let profile = agent.profile("off");
     let before = agent.env(&profile, "default");
     agent.remove(&first);
-    wait_for("its end to be seen", SOON, || {
-        let all = profile.json(&["env", "list"])["environments"].as_array().cloned().unwrap_or_default();
-        let shown = all.into_iter().find(|env| env["id"] == before["id"]);
-        shown.is_none_or(|env| env["phase"] != "ready").then_some(())
-    });
+    agent.leaves(&profile, "default", "ready");
     let told =
         agent.run("terminal('cat /workspace/marker')\ntell(container())\ntell(terminal('hostname')['output'])", &[]);
     assert_ne!(told[0], first);
@@ -138,12 +123,7 @@ fn one_that_ended_is_said_to_be_deleted_at_the_next_start_and_the_real_sweep_doe
                  tell(reap_orphan_containers(max_age_seconds=0, profile_filter=os.environ['PROFILE']))";
     assert_eq!(agent.run(sweep, &[("PROFILE", &agent.name)]), ["1"]);
     assert!(agent.containers().is_empty());
-    let name = agent.listed_as("default");
-    wait_for("its end to be seen", SOON, || {
-        let all = profile.json(&["env", "list"])["environments"].as_array().cloned().unwrap_or_default();
-        let shown = all.into_iter().find(|env| env["name"] == name.as_str());
-        shown.is_none_or(|env| env["phase"] != "stopped").then_some(())
-    });
+    agent.leaves(&profile, "default", "stopped");
 }
 
 #[test]
@@ -193,9 +173,10 @@ fn a_decoy_and_a_container_of_another_profile_are_nothing_of_ours_and_any_other_
 
     let shown = block(async {
         let mut events = backend.watch();
-        let first = events.next().await;
+        let mut next = async || tokio::time::timeout(SOON, events.next()).await.expect("in time");
+        let first = next().await;
         backend.choose(BTreeSet::from([decoy.clone()]));
-        (first, events.next().await)
+        (first, next().await)
     });
     let (Some(BackendEvent::Snapshot(before)), Some(BackendEvent::Snapshot(after))) = shown else {
         panic!("{shown:?}")

@@ -1,7 +1,7 @@
 //! Ephemeral containers of the agent, leaked ones, and what keeps any of them from being ended.
 
 use super::agent::{Agent, SOON, block};
-use super::common::{Profile, Tmux, text, wait_for};
+use super::common::{Profile, text, wait_for};
 use hermes_tui::backend::Backend;
 use hermes_tui::domain::{LeakKind, Origin, Persistence, SandboxId};
 use hermes_tui::hermes::{folders, home::Home, jobs};
@@ -27,16 +27,11 @@ assert e.wait_for_cleanup(30)
 tell("over")
 "#;
 
-fn env(agent: &Agent, profile: &Profile, task: &str) -> Option<Value> {
-    let all = profile.json(&["env", "list"])["environments"].as_array().cloned().unwrap_or_default();
-    all.into_iter().find(|env| env["name"] == agent.listed_as(task).as_str())
-}
-
 /// Waits until so much time has gone by, and fails as soon as it is not as it should be.
 fn stays(agent: &Agent, profile: &Profile, task: &str, for_so_long: Duration, look: impl Fn(&Value) -> bool) {
     let end = Instant::now() + for_so_long;
     wait_for("time to go by", for_so_long + SOON, || {
-        let env = env(agent, profile, task).expect("it is listed");
+        let env = agent.shown(profile, task).expect("it is listed");
         assert!(look(&env), "{env}");
         std::thread::park_timeout(Duration::from_millis(300));
         (Instant::now() > end).then_some(())
@@ -62,11 +57,11 @@ fn a_persistent_one_outlives_its_idle_time_whatever_may_be_ended_of_ephemeral_on
     let Some(agent) = Agent::new(SHORT) else { return };
     let [id] =
         agent.run("terminal('echo kept > /workspace/marker')\ntell(container())", &[]).try_into().expect("an id");
-    let since = agent.inspect(&id).state.and_then(|state| state.started_at);
+    let since = agent.started(&id);
     let profile = agent.profile("ephemeral");
     agent.env(&profile, "default");
     stays(&agent, &profile, "default", LONG_EXPIRED, |env| env["phase"] == "ready");
-    assert_eq!(agent.inspect(&id).state.and_then(|state| state.started_at), since);
+    assert_eq!(agent.started(&id), since);
     let told = agent.run("terminal('cat /workspace/marker')\ntell(container())", &[]);
     assert!(id.starts_with(&told[0]), "the agent takes it up again: {told:?} and {id}");
 }
@@ -82,14 +77,13 @@ fn one_that_a_killed_agent_left_is_removed_when_it_was_idle_and_that_is_allowed(
     let profile = agent.profile("ephemeral");
     let shown = agent.env(&profile, "once");
     assert_eq!(shown["persistence"], "ephemeral");
-    wait_for("a countdown", SOON, || env(&agent, &profile, "once").filter(|env| env["idle_deadline_at"].is_string()));
+    wait_for("a countdown", SOON, || agent.shown(&profile, "once").filter(|env| env["idle_deadline_at"].is_string()));
     wait_for("its removal", EXPIRED, || {
         std::thread::park_timeout(Duration::from_millis(300));
         agent.containers().is_empty().then_some(())
     });
     assert_eq!(block(backend.remove(SandboxId::new(&id), Origin::Hermes)), Ok(()), "once more is no error");
-    let output = profile.run(&["shutdown"]);
-    assert!(output.status.success(), "{}", text(&output));
+    profile.shut_down();
 }
 
 fn a_background_process_keeps_it_through_its_idle_time_also_when_its_agent_is_gone() {
@@ -104,7 +98,7 @@ fn a_background_process_keeps_it_through_its_idle_time_also_when_its_agent_is_go
     assert_eq!(agent.env(&profile, "default")["persistence"], "ephemeral");
     let waits = format!("hermes: wait for {job}");
     wait_for("the agent's looks at it", SOON, || {
-        let shown = env(&agent, &profile, "default")?;
+        let shown = agent.shown(&profile, "default")?;
         (shown["last_activity"]["detail"].as_str()?.starts_with(&waits)).then_some(())
     });
     running.kill();
@@ -124,13 +118,7 @@ fn one_that_its_agent_removes_while_somebody_is_in_it_is_shown_as_gone_and_not_m
     let profile = agent.profile("off");
     let name = agent.listed_as("once");
     agent.env(&profile, "once");
-    let Some(tmux) = Tmux::attach(&profile, 120, 30) else { return };
-    // The row has no room for all of it.
-    tmux.wait(&name[..6]);
-    tmux.keys(&["/"]);
-    tmux.type_text(&name);
-    tmux.keys(&["Enter"]);
-    tmux.wait("root@");
+    let Some(tmux) = agent.enter(&profile, "once") else { return };
     tmux.line("echo se''en");
     tmux.wait("seen");
     running.say("clean up");

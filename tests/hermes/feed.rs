@@ -58,8 +58,9 @@ tt.terminal_tool("echo oops >&2\nexit 7", task_id=SESSION, force=True)
 from tools.file_tools import read_file_tool, write_file_tool
 write_file_tool("/workspace/new", "hello\n", task_id=SESSION)
 read_file_tool("/workspace/new", task_id=SESSION)
-terminal("sleep 1 > /dev/null", background=True)
-time.sleep(3)
+from tools.process_registry import process_registry
+job = terminal("sleep 1 > /dev/null", background=True)["session_id"]
+assert process_registry.wait(job, 30)["status"] == "exited"
 terminal("echo last")
 "#;
     let mut running = agent.start(script, &[]);

@@ -2,7 +2,7 @@
 
 use hermes_tui::backend::local::{LocalBackend, LocalConfig};
 use hermes_tui::backend::{AttachSpec, Backend, ExecSpec, ProvisionSpec};
-use hermes_tui::domain::{CallId, EnvId, EnvSpec, Evidence, Generation, Origin, SandboxId, SessionId, Size};
+use hermes_tui::domain::{CallId, EnvId, EnvSpec, Evidence, Generation, Mount, Origin, SandboxId, SessionId, Size};
 use hermes_tui::pty::PtyLink;
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -207,15 +207,23 @@ impl Drop for Host {
 }
 
 pub async fn attach(backend: &LocalBackend, sandbox: &SandboxId, name: &str, program: &[&str]) -> PtyLink {
-    let spec = AttachSpec {
+    backend.attach(sandbox.clone(), session(name, program)).await.expect("a session")
+}
+
+pub fn session(name: &str, program: &[&str]) -> AttachSpec {
+    AttachSpec {
         session: SessionId::new(name),
         program: program.iter().map(|one| (*one).to_owned()).collect(),
         env: Vec::new(),
         cwd: None,
         size: Size { rows: 24, cols: 200 },
         resume: false,
-    };
-    backend.attach(sandbox.clone(), spec).await.expect("a session")
+    }
+}
+
+/// Adds what is shown inside.
+pub fn mount(spec: &mut EnvSpec, source: impl Into<String>, target: &str, read_only: bool) {
+    spec.mounts.push(Mount { source: source.into(), target: target.into(), read_only });
 }
 
 /// Types a line.

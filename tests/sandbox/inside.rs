@@ -3,8 +3,8 @@
 // Only raw system calls show what the filter does; no safe wrapper makes them with wrong arguments.
 #![allow(unsafe_code)]
 
-use super::host::Host;
-use hermes_tui::domain::{CallId, EnvSpec, Mount, SandboxId};
+use super::host::{Host, mount};
+use hermes_tui::domain::{CallId, EnvSpec, SandboxId};
 use nix::libc;
 use std::collections::BTreeMap;
 use std::io;
@@ -20,8 +20,7 @@ const ATTEMPTS: &str = "HTUI_TEST_ATTEMPTS";
 /// Shows this program inside.
 pub fn show(spec: &mut EnvSpec) {
     let program = std::env::current_exe().expect("this program");
-    let source = program.display().to_string();
-    spec.mounts.push(Mount { source, target: SHOWN.into(), read_only: true });
+    mount(spec, program.display().to_string(), SHOWN, true);
 }
 
 /// Makes attempts inside, and returns what came of each: `done`, or the name of the error.

@@ -1,9 +1,9 @@
 //! What programs inside can see and do.
 
-use super::host::{Host, lives};
+use super::host::{Host, lives, mount};
 use super::inside::{attempt, show};
 use hermes_tui::backend::Backend;
-use hermes_tui::domain::{Mount, Network};
+use hermes_tui::domain::Network;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::linux::net::SocketAddrExt;
@@ -196,16 +196,14 @@ pub async fn a_mount_that_holds_our_own_folders_does_not_show_them(host: &Host) 
     let folder = host.folder.path();
     fs::write(folder.join("plain"), "seen").expect("a file");
     let all = folder.display().to_string();
-    let sandbox = host
-        .made_as("e1", |spec| spec.mounts.push(Mount { source: all.clone(), target: "/data".into(), read_only: false }))
-        .await;
+    let sandbox = host.made_as("e1", |spec| mount(spec, &all, "/data", false)).await;
     let output = host.sh(&sandbox, "cat /data/plain; echo; ls -A /data/data /data/run; touch /data/new").await;
     assert_eq!(output.stdout, "seen\n/data/data:\n\n/data/run:\n", "{output:?}");
     assert!(folder.join("new").exists(), "it was asked for writable");
 
     let mut wanted = host.wanted("e2", 1);
     let source = host.wanted("e1", 1).workspace.display().to_string();
-    wanted.spec.mounts.push(Mount { source: source.clone(), target: "/theirs".into(), read_only: true });
+    mount(&mut wanted.spec, &source, "/theirs", true);
     let error = host.backend.provision(wanted, Box::new(|_| {})).await.expect_err("refused");
     assert!(error.message.starts_with(&format!("cannot mount {source}: it is part of hermes-tui's own")), "{error:?}");
 }

@@ -1,9 +1,9 @@
 //! From the making of a sandbox to its end.
 
-use super::host::{Host, attach, lives, mark, read_until, type_line, until, with_mark};
+use super::host::{Host, attach, lives, mark, mount, read_until, session, type_line, until, with_mark};
 use futures_util::StreamExt;
-use hermes_tui::backend::{AttachSpec, Backend, BackendEvent, ExecSpec};
-use hermes_tui::domain::{CallId, FailureKind, Mount, Origin, SandboxState, SessionId, Size, Span};
+use hermes_tui::backend::{Backend, BackendEvent, ExecSpec};
+use hermes_tui::domain::{CallId, FailureKind, Origin, SandboxState, Size, Span};
 use std::fs;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -349,15 +349,7 @@ pub async fn exit_codes_are_those_of_a_shell(host: &Host) {
     let nowhere = ExecSpec { cwd: Some("/nowhere".into()), ..exec("c", "true") };
     let error = host.backend.exec(sandbox.clone(), nowhere).await.err().expect("refused");
     assert_eq!(error.message, "there is no directory /nowhere inside the sandbox");
-    let spec = AttachSpec {
-        session: SessionId::new("t"),
-        program: vec!["no-such-program".into()],
-        env: Vec::new(),
-        cwd: None,
-        size: Size::default(),
-        resume: false,
-    };
-    let error = host.backend.attach(sandbox, spec).await.err().expect("refused");
+    let error = host.backend.attach(sandbox, session("t", &["no-such-program"])).await.err().expect("refused");
     assert!(error.message.starts_with("cannot run no-such-program: command not found"), "{error:?}");
 }
 
@@ -366,7 +358,7 @@ pub async fn what_cannot_be_made_is_refused_in_one_sentence(host: &Host) {
     for (source, target) in [("/no/such/folder", "/data"), ("/usr", "/proc/x"), ("/usr", "relative"), ("/usr", "/etc")]
     {
         let mut wanted = host.wanted("e1", 1);
-        wanted.spec.mounts.push(Mount { source: source.into(), target: target.into(), read_only: true });
+        mount(&mut wanted.spec, source, target, true);
         tries.push((wanted, if source == "/usr" { target } else { source }));
     }
     for (wanted, named) in tries {
@@ -381,8 +373,7 @@ pub async fn what_cannot_be_made_is_refused_in_one_sentence(host: &Host) {
     host.sh(&sandbox, "ln -s /oldroot/tmp /workspace/astray").await;
     host.backend.stop(sandbox.clone(), Origin::Managed).await.expect("stopped");
     let mut wanted = hermes_tui::backend::ProvisionSpec { generation: wanted.generation.next(), ..wanted };
-    let target = "/workspace/astray/x".to_owned();
-    wanted.spec.mounts.push(Mount { source: "/usr/share".into(), target, read_only: true });
+    mount(&mut wanted.spec, "/usr/share", "/workspace/astray/x", true);
     let error = host.backend.start(sandbox, wanted).await.expect_err("refused");
     assert!(error.message.contains("/workspace/astray"), "{error:?}");
 

@@ -1,6 +1,6 @@
 //! The end of the host.
 
-use crate::harness::{Build, CLIENT, World, ended, ephemeral, in_time, others, persistent};
+use crate::harness::{Build, CLIENT, World, ended, ephemeral, others, persistent};
 use hermes_tui::backend::BackendError;
 use hermes_tui::backend::fake::Op;
 use hermes_tui::domain::{Answer, FailureKind, RefusalKind, Request, SandboxState, Span};
@@ -16,7 +16,7 @@ async fn ephemeral_ones_are_removed_and_persistent_ones_stopped_then_it_answers_
     world.open(&kept, "cat").await;
     world.backend.hold(Op::Remove);
     let answer = world.ask_later(SHUTDOWN).await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     others().await;
     assert!(!answer.is_finished() && !world.host.is_finished(), "the removal is awaited");
     let late = world.ask(Request::Pin(kept.clone())).await.expect_err("too late");
@@ -59,7 +59,7 @@ async fn a_removal_that_hangs_does_not_keep_the_host_for_ever() {
     world.new_env(ephemeral()).await;
     world.backend.hold(Op::Remove);
     let answer = world.ask_later(SHUTDOWN).await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     world.clock.advance(Span::seconds(29));
     others().await;
     assert!(!world.host.is_finished());
@@ -75,7 +75,7 @@ async fn a_signal_ends_it_in_order_also_when_it_comes_twice() {
     let env = world.new_env(ephemeral()).await;
     world.backend.hold(Op::Remove);
     world.handle.terminate().await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     world.handle.terminate().await;
     others().await;
     assert!(!world.host.is_finished(), "the second one does not cut the first short");
@@ -91,7 +91,7 @@ async fn a_signal_does_not_wait_for_ever() {
     world.new_env(ephemeral()).await;
     world.backend.hold(Op::Remove);
     world.handle.terminate().await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     world.clock.advance(Span::seconds(20));
     let report = ended(&mut world.host).await;
     assert!(report.iter().any(|line| line.contains("not everything ended in time")), "{report:?}");
@@ -112,7 +112,7 @@ async fn what_is_still_being_made_is_ended_too() {
     world.backend.hold(Op::Provision);
     let request = world.turn("c1", ephemeral());
     let turn = world.ask_later(request).await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     let answer = world.ask_later(SHUTDOWN).await;
     assert!(turn.await.expect("no panic").is_err(), "nobody is served any more");
     world.backend.release(Op::Provision);

@@ -385,6 +385,18 @@ impl World {
         all.iter().filter(|h| h.notice.kind == kind).map(|h| h.notice.text.clone()).collect()
     }
 
+    /// As a crash does: nothing is ended, nothing is said; what was handed to the journal is in it.
+    pub async fn crash(self) {
+        self.settle().await;
+        self.host.abort();
+        assert!(self.host.await.is_err_and(|e| e.is_cancelled()));
+    }
+
+    /// Waits until something that the backend was asked for is held back.
+    pub async fn held_back(&self) {
+        in_time("the backend to be asked", self.backend.wait_outstanding(1)).await;
+    }
+
     /// Operations of this kind that the backend was asked for so far.
     pub fn asked(&self, op: &str) -> usize {
         self.backend.log().iter().filter(|line| line.split(' ').next() == Some(op)).count()

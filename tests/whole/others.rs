@@ -58,13 +58,12 @@ async fn without_consent_nothing_of_others_is_ended_and_with_it_only_what_it_nam
     for _ in 0..20 {
         world.pass(Span::seconds(600)).await;
     }
-    let ended = |op: &str| backend.log().iter().filter(|line| line.starts_with(op)).count();
-    assert_eq!((ended("stop"), ended("remove")), (0, 0));
+    assert_eq!((world.asked("stop"), world.asked("remove")), (0, 0));
     consent(&world, HermesReap::Leaked).await;
     for _ in 0..20 {
         world.pass(Span::seconds(60)).await;
     }
-    assert_eq!((ended("stop"), ended("remove")), (0, 1));
+    assert_eq!((world.asked("stop"), world.asked("remove")), (0, 1));
     let left: Vec<String> = world.state().await.environments.into_values().map(|env| env.name).collect();
     assert_eq!(left, ["default", "passing"]);
     world.assert_correct();
@@ -99,7 +98,7 @@ async fn one_that_was_started_again_between_decision_and_deed_is_spared() {
     let id = EnvId::new("default");
     let refused = world.ask(Request::EndOther { env: id.clone(), deed: Deed::Remove, force: true }).await;
     assert!(refused.expect_err("a surprise").message.contains("started again meanwhile"));
-    assert_eq!(backend.log().iter().filter(|line| line.starts_with("remove")).count(), 0);
+    assert_eq!(world.asked("remove"), 0);
 }
 
 #[tokio::test]
@@ -113,9 +112,7 @@ async fn a_chosen_container_is_shown_again_by_the_next_host_until_it_is_forgotte
     let adopt = Request::Adopt { endpoint: EndpointId::new("docker"), container: "db".into() };
     let Answer::Environment(id) = world.ask(adopt).await.expect("shown") else { panic!("another answer") };
     world.ask(Request::Rename { env: id.clone(), name: "database".into() }).await.expect("renamed");
-    world.settle().await;
-    world.host.abort();
-    let _ = world.host.await;
+    world.crash().await;
     // A fresh backend knows nothing of the choice.
     let fresh = FakeBackend::new(BackendKind::Docker, "docker");
     fresh.plant_other(wanted("db", Persistence::Unknown), Origin::Foreign, None);
@@ -131,7 +128,7 @@ async fn a_chosen_container_is_shown_again_by_the_next_host_until_it_is_forgotte
     fresh.relist();
     world.settle().await;
     assert!(world.state().await.environments.is_empty());
-    assert_eq!(fresh.log().iter().filter(|line| line.starts_with("remove") || line.starts_with("stop")).count(), 0);
+    assert_eq!((world.asked("stop"), world.asked("remove")), (0, 0));
 }
 
 #[tokio::test]

@@ -12,13 +12,6 @@ async fn start(journal: &Path, backend: &FakeBackend, clock: &ManualClock) -> Wo
     Build { backend, clock, journal: Some(journal), ..Build::default() }.world().await
 }
 
-/// As a crash does: nothing is ended, nothing is said; what was handed to the journal is in it.
-async fn crash(world: World) {
-    world.settle().await;
-    world.host.abort();
-    assert!(world.host.await.is_err_and(|e| e.is_cancelled()));
-}
-
 #[tokio::test]
 async fn environments_conversations_and_commands_with_their_output_are_back() {
     let dir = tempfile::tempdir().expect("a folder");
@@ -34,7 +27,7 @@ async fn environments_conversations_and_commands_with_their_output_are_back() {
     let call = running.call.clone();
     assert_eq!(running.outcome().await.code, 2);
     let last_seq = world.happened().await.last().expect("happenings").seq;
-    crash(world).await;
+    world.crash().await;
 
     clock.advance(Span::seconds(5));
     let mut world = start(&journal, &backend, &clock).await;
@@ -64,7 +57,7 @@ async fn a_deadline_is_not_nearer_after_a_restart_and_never_within_a_minute() {
         let (backend, clock) = (FakeBackend::local(), ManualClock::new(START));
         let mut world = start(&journal, &backend, &clock).await;
         let env = world.new_env(persistent(300)).await;
-        crash(world).await;
+        world.crash().await;
         clock.advance(away);
         let mut world = start(&journal, &backend, &clock).await;
         world.settle().await;
@@ -89,7 +82,7 @@ async fn an_ephemeral_one_is_adopted_and_removed_when_shown_unheld() {
     let mut world = start(&journal, &backend, &clock).await;
     let env = world.new_env(ephemeral()).await;
     let sandbox = world.env(&env).await.sandbox.expect("a sandbox");
-    crash(world).await;
+    world.crash().await;
     clock.advance(Span::hours(1));
     backend.set_evidence(&sandbox, Some(FakeBackend::process(5, "train.py", clock.now())));
     let world = start(&journal, &backend, &clock).await;
@@ -137,7 +130,7 @@ async fn sessions_tabs_and_splits_go_on_in_the_next_host() {
     world.keys("Enter").await;
     world.see("third").await;
     let before = world.state().await;
-    crash(world).await;
+    world.crash().await;
 
     let mut world = start(&journal, &backend, &clock).await;
     world.until("three sessions", |state| (running(state) == 3).then_some(())).await;
@@ -161,7 +154,7 @@ async fn a_session_that_ended_meanwhile_is_shown_as_ended() {
     world.keys("n").await;
     let session = world.running_session().await;
     let pty = world.pty(&session);
-    crash(world).await;
+    world.crash().await;
     pty.end(0);
 
     let mut world = start(&journal, &backend, &clock).await;

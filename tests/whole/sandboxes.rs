@@ -84,7 +84,7 @@ async fn a_slow_start_moves_on_the_screen_and_leaves_no_progress_behind() {
     let mut world = World::new().await;
     world.backend.hold(Op::Provision);
     world.keys("n").await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     let first = world.see("starting").await;
     world.clock.advance(Span(250));
     world.see_that("a throbber that moved", |text| text != first).await;
@@ -113,7 +113,7 @@ async fn a_session_killed_before_it_is_open_is_closed_once_it_is() {
     world.backend.hold(Op::Attach);
     let (session, request) = world.open_request(&env, "cat");
     let opening = world.ask_later(request).await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     world.ask(Request::KillSession(session.clone())).await.expect("killed");
     assert!(opening.await.expect("no panic").is_err(), "whoever opened it is told");
     world.backend.release(Op::Attach);
@@ -133,7 +133,7 @@ async fn a_session_forgotten_while_it_is_opened_is_closed_once_it_is_open() {
     world.backend.hold(Op::Attach);
     let (session, request) = world.open_request(&env, "cat");
     let _opening = world.ask_later(request).await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     world.msg(Msg::Domain(Event::SessionEnded { session: session.clone(), exit_code: None })).await;
     world.msg(Msg::Domain(Event::SessionForgotten(session.clone()))).await;
     world.backend.release(Op::Attach);
@@ -149,7 +149,7 @@ async fn a_session_whose_sandbox_ends_while_it_is_opened_is_over() {
     world.backend.hold(Op::Attach);
     let (session, request) = world.open_request(&env, "cat");
     let opening = world.ask_later(request).await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     world.backend.end_outside(&sandbox, false, "the machine stopped it");
     let refusal = opening.await.expect("no panic").expect_err("it cannot be opened");
     assert!(refusal.message.contains("the machine stopped it"), "{refusal:?}");

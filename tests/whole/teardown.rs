@@ -1,6 +1,6 @@
 //! Between the decision to end a sandbox and the deed: what is not as expected is left alone.
 
-use crate::harness::{World, in_time, persistent};
+use crate::harness::{World, persistent};
 use hermes_tui::backend::fake::{FakeBackend, Op};
 use hermes_tui::domain::{EnvId, Generation, NoticeKind, Phase, SandboxId, Span};
 
@@ -12,7 +12,7 @@ async fn decided() -> (World, EnvId, SandboxId) {
     world.backend.hold(Op::Inspect);
     world.clock.advance(Span::seconds(300));
     world.until_phase(&env, Phase::Reaping).await;
-    in_time("the backend", world.backend.wait_outstanding(1)).await;
+    world.held_back().await;
     (world, env, sandbox)
 }
 
