@@ -5,6 +5,7 @@
 pub mod details;
 pub mod docker;
 pub mod fake;
+pub mod files;
 pub mod local;
 pub mod registry;
 

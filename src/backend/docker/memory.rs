@@ -2,7 +2,10 @@
 
 use super::address::Address;
 use super::places::MAIN;
+use crate::backend::files;
 use std::collections::BTreeMap;
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Addresses by endpoint, one file each, for as long as sandboxes are there.
@@ -31,17 +34,17 @@ impl Memory {
     /// All that is remembered.
     pub fn all(&self) -> BTreeMap<String, Address> {
         let mut all = BTreeMap::new();
-        if let Some(path) = std::fs::read_to_string(&self.earlier).ok().filter(|text| !text.trim().is_empty()) {
+        if let Some(path) = fs::read_to_string(&self.earlier).ok().filter(|text| !text.trim().is_empty()) {
             all.insert(MAIN.to_owned(), Address::Unix(PathBuf::from(path.trim())));
         }
-        for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
+        for entry in fs::read_dir(&self.folder).into_iter().flatten().flatten() {
             let path = entry.path();
             let (Some(name), Some("json")) =
                 (path.file_stem().and_then(|name| name.to_str()), path.extension().and_then(|end| end.to_str()))
             else {
                 continue;
             };
-            let read = std::fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            let read = fs::read(&path).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
             if let Some(address) = read {
                 all.insert(name.to_owned(), address);
             }
@@ -52,26 +55,54 @@ impl Memory {
     /// From now on sandboxes are there.
     pub fn remember(&self, endpoint: &str, address: &Address) {
         let file = self.file(endpoint);
-        let bytes = serde_json::to_vec(address).unwrap_or_default();
-        if std::fs::read(&file).is_ok_and(|known| known == bytes) {
-            return;
+        let write = || -> io::Result<()> {
+            let bytes = serde_json::to_vec(address)?;
+            if fs::read(&file).is_ok_and(|known| known == bytes) {
+                return Ok(());
+            }
+            fs::create_dir_all(&self.folder)?;
+            files::replace(&file, &bytes)
+        };
+        match write() {
+            Ok(()) => self.forget_earlier(endpoint),
+            Err(error) => tracing::warn!("cannot write {}: {error}", file.display()),
         }
-        let _ = std::fs::create_dir_all(&self.folder);
-        if let Err(error) = std::fs::write(&file, bytes) {
-            tracing::warn!("cannot write {}: {error}", file.display());
-        }
-        self.forget_earlier(endpoint);
     }
 
     /// No sandbox is there any more: its name is free for another engine at the next start.
     pub fn forget(&self, endpoint: &str) {
-        let _ = std::fs::remove_file(self.file(endpoint));
+        let _ = fs::remove_file(self.file(endpoint));
         self.forget_earlier(endpoint);
     }
 
     fn forget_earlier(&self, endpoint: &str) {
         if endpoint == MAIN {
-            let _ = std::fs::remove_file(&self.earlier);
+            let _ = fs::remove_file(&self.earlier);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_that_cannot_be_written_leaves_what_is_remembered() {
+        let dir = tempfile::tempdir().expect("a folder");
+        let memory = Memory::new(dir.path());
+        let address = |path: &str| Address::Unix(path.into());
+        // Written by an earlier version.
+        fs::write(dir.path().join("container-engine"), "/run/old.sock").expect("writes");
+        // Something is in the way.
+        fs::write(dir.path().join("engines"), "").expect("writes");
+        memory.remember(MAIN, &address("/run/new.sock"));
+        assert_eq!(memory.all(), BTreeMap::from([(MAIN.to_owned(), address("/run/old.sock"))]));
+        fs::remove_file(dir.path().join("engines")).expect("removed");
+        memory.remember(MAIN, &address("/run/new.sock"));
+        assert_eq!(memory.all(), BTreeMap::from([(MAIN.to_owned(), address("/run/new.sock"))]));
+        assert!(!dir.path().join("container-engine").exists());
+        fs::create_dir(dir.path().join("engines/docker.json.new")).expect("a folder");
+        memory.remember(MAIN, &address("/run/newer.sock"));
+        assert_eq!(memory.all(), BTreeMap::from([(MAIN.to_owned(), address("/run/new.sock"))]));
     }
 }

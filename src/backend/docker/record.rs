@@ -1,6 +1,7 @@
 //! Generations of a container. Its labels cannot change, so what grows with each start is kept on the disk, with the
 //! time of the start that it belongs to: a start by somebody else is then a generation of its own.
 
+use crate::backend::files;
 use crate::domain::{EnvId, Generation, SandboxId};
 use serde::{Deserialize, Serialize};
 use std::fs;
@@ -47,9 +48,7 @@ impl Records {
             if let Some(folder) = file.parent() {
                 fs::create_dir_all(folder)?;
             }
-            let fresh = file.with_extension("json.new");
-            fs::write(&fresh, serde_json::to_vec(record)?)?;
-            fs::rename(fresh, file)
+            files::replace(&file, &serde_json::to_vec(record)?)
         };
         if let Err(error) = work() {
             // The generation in the label stands in for it.

@@ -1,11 +1,11 @@
 //! What the disk remembers of a sandbox: one small file beside the environment's folders.
 
 use super::protocol::Ready;
+use crate::backend::files;
 use crate::domain::{EnvId, EnvSpec, FoundSandbox, Generation, Origin, SandboxId, SandboxState};
 use serde::{Deserialize, Serialize};
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::OpenOptionsExt;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Version of the file.
@@ -140,19 +140,12 @@ impl Records {
         if let Some(folder) = file.parent() {
             fs::create_dir_all(folder)?;
         }
-        let fresh = file.with_extension("json.new");
-        let mut out = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-        out.write_all(&serde_json::to_vec_pretty(record)?)?;
-        out.sync_all()?;
-        fs::rename(fresh, file)
+        files::replace(&file, &serde_json::to_vec_pretty(record)?)
     }
 
     /// Removes a record. Nothing else in the environment's folder is touched.
     pub fn remove(&self, env: &EnvId) -> io::Result<()> {
-        match fs::remove_file(self.file(env)?) {
-            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-            _ => Ok(()),
-        }
+        files::remove(&self.file(env)?)
     }
 }
 

@@ -1,11 +1,12 @@
 //! The values of environments' variables, apart from the journal: one file per environment, readable by the user alone.
 
+use crate::backend::files;
 use crate::domain::{EnvId, Environment};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 fn folder(journal: &Path) -> PathBuf {
@@ -22,18 +23,14 @@ fn file(journal: &Path, env: &EnvId) -> PathBuf {
 pub(super) fn put(journal: &Path, env: &Environment) -> io::Result<()> {
     let path = file(journal, &env.id);
     if env.spec.env.is_empty() {
-        return remove(&path);
+        return files::remove(&path);
     }
     let text = serde_json::to_vec(&env.spec.env)?;
     if fs::read(&path).is_ok_and(|old| old == text) {
         return Ok(());
     }
     DirBuilder::new().recursive(true).mode(0o700).create(folder(journal))?;
-    let fresh = path.with_extension("new");
-    let mut out = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&fresh)?;
-    out.write_all(&text)?;
-    out.sync_all()?;
-    fs::rename(&fresh, &path)
+    files::replace(&path, &text)
 }
 
 /// Puts the values back into an environment that was read from the journal.
@@ -46,12 +43,5 @@ pub(super) fn restore(journal: &Path, env: &mut Environment) {
 
 /// Forgets the values of an environment.
 pub(super) fn delete(journal: &Path, env: &EnvId) -> io::Result<()> {
-    remove(&file(journal, env))
-}
-
-fn remove(path: &Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
+    files::remove(&file(journal, env))
 }
