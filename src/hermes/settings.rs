@@ -5,6 +5,7 @@
 
 use crate::domain::Span;
 use serde::{Deserialize, Deserializer};
+use std::fmt;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -72,7 +73,7 @@ impl Settings {
         let terminal = file.unwrap_or_default().terminal.unwrap_or_default();
         let mut warnings = Vec::new();
         let mut odd = |name: &str, value: &Scalar| {
-            warnings.push(format!("terminal.{name} in config.yaml is not understood: {value:?}"));
+            warnings.push(format!("terminal.{name} in config.yaml is not understood: {value}"));
         };
         let lifetime = terminal.lifetime_seconds.filter(|value| *value != Scalar::Nothing);
         let lifetime_seconds = lifetime.as_ref().and_then(Scalar::number);
@@ -144,6 +145,18 @@ enum Scalar {
     Truth(bool),
     Nothing,
     Other,
+}
+
+impl fmt::Display for Scalar {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => write!(f, "{text:?}"),
+            Self::Number(number) => write!(f, "{number}"),
+            Self::Truth(truth) => write!(f, "{truth}"),
+            Self::Nothing => f.write_str("nothing"),
+            Self::Other => f.write_str("no single value"),
+        }
+    }
 }
 
 impl Scalar {
@@ -273,7 +286,10 @@ mod tests {
         let found = Settings::read(dir.path());
         let [warning] = found.warnings.as_slice() else { panic!("{found:?}") };
         assert!(warning.contains("config.yaml") && !warning.contains("secret-value"), "{warning}");
-        let odd = Settings::parse("terminal: {lifetime_seconds: soon}\n").expect("understood");
-        assert_eq!((odd.lifetime(), odd.warnings.len()), (Span::seconds(300), 1));
+        for (written, shown) in [("soon", "\"soon\""), ("-2.5", "-2.5"), ("true", "true"), ("[1]", "no single value")] {
+            let odd = Settings::parse(&format!("terminal: {{lifetime_seconds: {written}}}\n")).expect("understood");
+            let warning = format!("terminal.lifetime_seconds in config.yaml is not understood: {shown}");
+            assert_eq!((odd.lifetime(), odd.warnings), (Span::seconds(300), vec![warning]));
+        }
     }
 }
