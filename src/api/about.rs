@@ -206,10 +206,8 @@ impl About {
 
     async fn look(&self, endpoint: &EndpointId, sandbox: Option<SandboxId>) -> Option<EnvExtra> {
         let (backend, sandbox) = (self.backends.get(endpoint)?, sandbox?);
-        let (info, details) = tokio::join!(backend.inspect(sandbox.clone()), backend.details(sandbox));
-        // What cannot be told of one that is not ours is no reason to keep back the rest.
-        let extra = info.ok().flatten().map(|info| EnvExtra::from(&info)).unwrap_or_default();
-        Some(EnvExtra { details: details.ok().flatten().map(Box::new), ..extra })
+        let details = backend.details(sandbox).await.ok().flatten();
+        Some(EnvExtra { details: details.map(Box::new), ..EnvExtra::default() })
     }
 
     /// Bytes of an environment's files, unless they were measured just now.

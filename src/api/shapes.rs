@@ -1,8 +1,7 @@
 //! The JSON shapes of replies. Fields may be added, never renamed. Times are RFC 3339, durations seconds unless named
 //! `_ms`. Values of variables are never shown, known token shapes are masked.
 
-use crate::backend::SandboxInfo;
-use crate::backend::details::Details;
+use crate::backend::details::{Details, Place};
 use crate::domain::{
     BackendKind, Call, CallId, Conversation, Deed, EndpointId, EnvId, Environment, Holder, Moment, Notice, Origin,
     Persistence, Phase, Session, SessionId, SessionState, Span, State, Turn, Verdict,
@@ -35,28 +34,8 @@ pub struct EnvExtra {
     pub cwd: Option<String>,
     /// Bytes of its files.
     pub disk_bytes: Option<u64>,
-    /// User inside.
-    pub user: Option<String>,
-    /// Home directory inside.
-    pub home: Option<String>,
-    /// Name and value of each limit, or that it is not enforced.
-    pub limits: Vec<(String, String)>,
-    /// Source, target, and whether it is read-only, of each mount.
-    pub mounts: Vec<(String, String, bool)>,
-    /// All that its backend tells of it beside that.
+    /// All that its backend tells of it, once somebody asked.
     pub details: Option<Box<Details>>,
-}
-
-impl From<&SandboxInfo> for EnvExtra {
-    fn from(info: &SandboxInfo) -> Self {
-        Self {
-            user: Some(info.user.clone()),
-            home: Some(info.home.clone()),
-            limits: info.limits.clone(),
-            mounts: info.mounts.clone(),
-            ..Self::default()
-        }
-    }
 }
 
 /// An endpoint as listed.
@@ -212,8 +191,8 @@ pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extr
         "limits": limits(extra),
         "cpus": env.spec.cpu_millis.map(|millis| f64::from(millis) / 1000.0),
         "memory_bytes": env.spec.memory_bytes,
-        "user": extra.details.as_ref().map(|details| &details.user).or(extra.user.as_ref()),
-        "home": extra.home,
+        "user": extra.details.as_ref().map(|details| &details.user),
+        "home": extra.details.as_ref().map(|details| &details.home),
         "network": env.spec.network,
         "variables": variables,
         "consequences": {"stop": env.consequences(Deed::Stop), "remove": env.consequences(Deed::Remove)},
@@ -236,34 +215,23 @@ pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extr
 /// Where files can be, and what of them survives, as far as that was seen.
 fn mounts(env: &Environment, extra: &EnvExtra) -> Vec<Value> {
     let plain = |source: &str, target: &str, read_only: bool| json!({"source": source, "target": target, "read_only": read_only});
-    match &extra.details {
-        Some(details) => {
-            let places = details.places.iter();
-            places
-                .map(|place| {
-                    let mut value = plain(&place.source, &place.target, place.read_only);
-                    value["kind"] = json!(place.kind.word());
-                    value["survives_stop"] = json!(place.kind.survives_stop());
-                    value["survives_removal"] = json!(place.kind.survives_removal());
-                    value
-                })
-                .collect()
-        }
-        None if extra.mounts.is_empty() => {
-            env.spec.mounts.iter().map(|mount| plain(&mount.source, &mount.target, mount.read_only)).collect()
-        }
-        None => extra.mounts.iter().map(|(source, target, read_only)| plain(source, target, *read_only)).collect(),
-    }
+    let Some(details) = &extra.details else {
+        let asked = env.spec.mounts.iter();
+        return asked.map(|mount| plain(&mount.source, &mount.target, mount.read_only)).collect();
+    };
+    let place = |place: &Place| {
+        let mut value = plain(&place.source, &place.target, place.read_only);
+        value["kind"] = json!(place.kind.word());
+        value["survives_stop"] = json!(place.kind.survives_stop());
+        value["survives_removal"] = json!(place.kind.survives_removal());
+        value
+    };
+    details.places.iter().map(place).collect()
 }
 
 fn limits(extra: &EnvExtra) -> Vec<Value> {
-    match &extra.details {
-        Some(details) => {
-            let limits = details.limits.iter();
-            limits.map(|one| json!({"name": one.name, "value": one.value, "enforced": one.enforced})).collect()
-        }
-        None => extra.limits.iter().map(|(name, value)| json!({"name": name, "value": value})).collect(),
-    }
+    let limits = extra.details.iter().flat_map(|details| &details.limits);
+    limits.map(|one| json!({"name": one.name, "value": one.value, "enforced": one.enforced})).collect()
 }
 
 /// Labels, but no secret that somebody put there.

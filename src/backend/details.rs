@@ -11,6 +11,8 @@ pub struct Details {
     pub image: Option<ImageFacts>,
     /// User that its programs run as.
     pub user: String,
+    /// Home directory inside.
+    pub home: String,
     /// Kind of network, in the words of its backend.
     pub network: String,
     /// Limits that were asked for, in force or not.

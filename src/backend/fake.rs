@@ -3,9 +3,10 @@
 //! What no correct caller does (a second removal, an attach to what is gone, two changes of one sandbox at once) is
 //! answered as a real backend would, and noted as a [violation](FakeBackend::violations).
 
+use super::details::{Details, Limit, Place, PlaceKind};
 use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Candidate, Capabilities, ExecLink, ExecSpec, Probe, Progress,
-    ProvisionSpec, Result, SandboxInfo,
+    ProvisionSpec, Result,
 };
 use crate::domain::{
     BackendKind, CallId, EndpointId, EnvId, Evidence, FailureKind, FoundSandbox, Generation, LiveProcess, Moment,
@@ -17,6 +18,7 @@ use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::io::Cursor;
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::io::AsyncWriteExt;
 use tokio::sync::{Notify, broadcast, watch};
@@ -443,16 +445,20 @@ impl State {
     }
 }
 
-fn info(one: &Sandbox) -> SandboxInfo {
-    SandboxInfo {
-        found: one.found.clone(),
-        user: "agent (1000)".into(),
-        home: "/home/agent".into(),
-        limits: vec![("processes".into(), "4096".into())],
-        mounts: vec![
-            (one.wanted.home.display().to_string(), "/home/agent".into(), false),
-            (one.wanted.workspace.display().to_string(), "/workspace".into(), false),
-        ],
+fn told(one: &Sandbox) -> Details {
+    let place = |source: &Path, target: &str| Place {
+        kind: PlaceKind::Bind,
+        source: source.display().to_string(),
+        target: target.to_owned(),
+        read_only: false,
+    };
+    Details {
+        user: "agent (1000)".to_owned(),
+        home: "/home/agent".to_owned(),
+        network: "none".to_owned(),
+        limits: vec![Limit { name: "processes".to_owned(), value: "4096".to_owned(), enforced: true }],
+        places: vec![place(&one.wanted.home, "/home/agent"), place(&one.wanted.workspace, "/workspace")],
+        ..Details::default()
     }
 }
 
@@ -492,7 +498,7 @@ impl Backend for FakeBackend {
         })
     }
 
-    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<SandboxInfo>> {
+    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<FoundSandbox>> {
         Box::pin(async move {
             let env = spec.env.clone();
             let _running =
@@ -521,12 +527,12 @@ impl Backend for FakeBackend {
             state
                 .sandboxes
                 .get(&id)
-                .map(info)
+                .map(|one| one.found.clone())
                 .ok_or_else(|| BackendError::new(FailureKind::Temporary, "it is gone already", "try again"))
         })
     }
 
-    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<SandboxInfo>> {
+    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<FoundSandbox>> {
         Box::pin(async move {
             let what = format!("{sandbox} g{}", spec.generation.0);
             let _running = self.begin(Op::Start, what, Some(spec.env.clone())).await?;
@@ -542,10 +548,10 @@ impl Backend for FakeBackend {
             if one.found.origin != Origin::Managed {
                 one.found.state = SandboxState::Running;
                 one.found.generation = one.found.generation.next();
-                return Ok(info(one));
+                return Ok(one.found.clone());
             }
             if super::runs(one.found.state) && one.found.generation == spec.generation {
-                return Ok(info(one));
+                return Ok(one.found.clone());
             }
             if super::runs(one.found.state) || spec.generation <= one.found.generation {
                 let found = one.found.clone();
@@ -559,7 +565,7 @@ impl Backend for FakeBackend {
             one.found.generation = spec.generation;
             one.found.name.clone_from(&spec.name);
             one.wanted = spec;
-            Ok(info(one))
+            Ok(one.found.clone())
         })
     }
 
@@ -597,13 +603,18 @@ impl Backend for FakeBackend {
         })
     }
 
-    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>> {
+    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<FoundSandbox>>> {
         Box::pin(async move {
             let _running = self.begin(Op::Inspect, sandbox.to_string(), None).await?;
             let mut state = self.state();
             state.must_have_been(Op::Inspect, &sandbox);
-            Ok(state.sandboxes.get(&sandbox).map(info))
+            Ok(state.sandboxes.get(&sandbox).map(|one| one.found.clone()))
         })
+    }
+
+    fn details(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
+        let told = self.state().sandboxes.get(&sandbox).map(told);
+        Box::pin(std::future::ready(Ok(told)))
     }
 
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>> {
@@ -775,7 +786,7 @@ mod tests {
     #[tokio::test]
     async fn what_no_correct_caller_does_is_noted() {
         let fake = FakeBackend::local();
-        let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
+        let id = fake.provision(wanted(1), quiet()).await.expect("made").sandbox;
         fake.stop(id.clone(), Origin::Managed).await.expect("stopped");
         assert!(fake.evidence(id.clone()).await.is_err());
         assert!(fake.start(id.clone(), wanted(1)).await.is_err());
@@ -791,7 +802,7 @@ mod tests {
     #[tokio::test]
     async fn a_correct_life_leaves_no_violation() {
         let fake = FakeBackend::local();
-        let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
+        let id = fake.provision(wanted(1), quiet()).await.expect("made").sandbox;
         fake.stop(id.clone(), Origin::Managed).await.expect("stopped");
         fake.start(id.clone(), wanted(2)).await.expect("started");
         fake.evidence(id.clone()).await.expect("evidence");
@@ -810,7 +821,7 @@ mod tests {
             assert_eq!(fake.provision(wanted(1), quiet()).await.expect_err("ordered").message, text);
         }
         assert_eq!(fake.list().await.expect("a list"), []);
-        let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
+        let id = fake.provision(wanted(1), quiet()).await.expect("made").sandbox;
         fake.surprise_next(Op::Remove);
         assert_eq!(fake.remove(id.clone(), Origin::Managed).await.expect_err("ordered").kind, FailureKind::Surprise);
         assert!(fake.sandbox_of(&EnvId::new("e1")).is_some(), "a surprise is no deletion");
@@ -836,7 +847,7 @@ mod tests {
     #[tokio::test]
     async fn a_scripted_command_runs_until_it_is_finished() {
         let fake = FakeBackend::local();
-        let id = fake.provision(wanted(1), quiet()).await.expect("made").found.sandbox;
+        let id = fake.provision(wanted(1), quiet()).await.expect("made").sandbox;
         fake.script(&["make"], ExecScript { stdout: b"out".to_vec(), ..ExecScript::default() });
         let spec = ExecSpec { call: CallId::new("c"), argv: vec!["make".into()], env: Vec::new(), cwd: None };
         let link = fake.exec(id, spec).await.expect("runs");

@@ -94,21 +94,6 @@ pub struct ProvisionSpec {
     pub conversation: Option<ConversationId>,
 }
 
-/// A sandbox as inspected.
-#[derive(Clone, Debug, PartialEq)]
-pub struct SandboxInfo {
-    /// Id, environment, generation, state, spec.
-    pub found: FoundSandbox,
-    /// User inside.
-    pub user: String,
-    /// Home directory inside.
-    pub home: String,
-    /// For people: name and value of each limit in force, or that it is not enforced.
-    pub limits: Vec<(String, String)>,
-    /// Source, target and `ro`/`rw` of each mount.
-    pub mounts: Vec<(String, String, bool)>,
-}
-
 /// A sandbox that nobody lists, but that the user may choose to have shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
@@ -255,10 +240,10 @@ pub trait Backend: Send + Sync {
     fn list(&self) -> BoxFuture<'_, Result<Vec<FoundSandbox>>>;
 
     /// Makes a sandbox. Idempotent per environment and generation: twice yields one.
-    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<SandboxInfo>>;
+    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<FoundSandbox>>;
 
     /// Starts a stopped sandbox under a new generation. It keeps its id. One that is not ours is started as it is.
-    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<SandboxInfo>>;
+    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<FoundSandbox>>;
 
     /// Stops it: TERM, then KILL after the grace period. A stopped or missing one is success.
     ///
@@ -272,13 +257,10 @@ pub trait Backend: Send + Sync {
     fn remove(&self, sandbox: SandboxId, whose: Origin) -> BoxFuture<'_, Result<()>>;
 
     /// Looks at one; `None` if there is no such sandbox.
-    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>>;
+    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<FoundSandbox>>>;
 
-    /// All that can be told of one, for a person who looks at it; `None` if there is no such sandbox, or nothing more
-    /// than [`Backend::inspect`] tells.
-    fn details(&self, _sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
-        Box::pin(std::future::ready(Ok(None)))
-    }
+    /// All that can be told of one, for a person who looks at it; `None` if there is no such sandbox.
+    fn details(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>>;
 
     /// What one uses, about once a second, for as long as somebody listens and it runs. Nothing where that cannot be told.
     fn stats(&self, _sandbox: SandboxId) -> BoxStream<'static, Stats> {

@@ -150,7 +150,7 @@ impl Performer {
                 None => backend.provision(spec, progress).await,
             }
         };
-        within(PROVISION, "making the sandbox", work).await.map(|info| info.found.sandbox)
+        within(PROVISION, "making the sandbox", work).await.map(|found| found.sandbox)
     }
 
     /// Looks into a sandbox.
@@ -186,24 +186,24 @@ impl Performer {
     async fn try_teardown(&self, what: Ending) -> Result<(), BackendError> {
         let backend = self.backend(&what.endpoint)?;
         let sandbox = what.sandbox;
-        let Some(info) = within(LOOK, "looking at the sandbox", backend.inspect(sandbox.clone())).await? else {
+        let Some(found) = within(LOOK, "looking at the sandbox", backend.inspect(sandbox.clone())).await? else {
             // Nothing is known of it: what runs of it all the same must not outlive its entry. A missing one is success.
             return end(&*backend, what.deed, sandbox, what.whose).await;
         };
         let surprise = |text: String| BackendError::new(FailureKind::Surprise, text, "nothing was ended");
-        if info.found.origin != what.whose {
+        if found.origin != what.whose {
             return Err(surprise(format!("sandbox {sandbox} was made by somebody else than was thought")));
         }
-        if info.found.sandbox != sandbox || info.found.env != what.env {
-            return Err(surprise(format!("sandbox {sandbox} is now that of environment {}", info.found.env)));
+        if found.sandbox != sandbox || found.env != what.env {
+            return Err(surprise(format!("sandbox {sandbox} is now that of environment {}", found.env)));
         }
-        if runs(info.found.state) {
-            if info.found.generation != what.listed {
+        if runs(found.state) {
+            if found.generation != what.listed {
                 return Err(surprise(format!("sandbox {sandbox} was started again meanwhile")));
             }
             if !what.ordered {
-                let found = within(LOOK, "looking into the sandbox", backend.evidence(sandbox.clone())).await?;
-                if let Some(process) = found.processes.first() {
+                let evidence = within(LOOK, "looking into the sandbox", backend.evidence(sandbox.clone())).await?;
+                if let Some(process) = evidence.processes.first() {
                     return Err(surprise(format!("{} (pid {}) runs in it now", process.command, process.pid)));
                 }
             }

@@ -19,8 +19,8 @@ const SIZE: Size = Size { rows: 31, cols: 97 };
 async fn made(subject: &dyn Subject, env: &str) -> (Arc<dyn Backend>, SandboxId) {
     let backend = subject.backend();
     let info = backend.provision(subject.wanted(env, 1), Box::new(|_| {})).await.expect("a sandbox");
-    assert_eq!(info.found.state, SandboxState::Running);
-    (backend, info.found.sandbox)
+    assert_eq!(info.state, SandboxState::Running);
+    (backend, info.sandbox)
 }
 
 /// What is listed of the subject's own: a real engine may hold sandboxes of a hermes-agent, too.
@@ -65,10 +65,10 @@ fn pattern(length: usize) -> Vec<u8> {
 pub async fn provisioning_twice_yields_one_sandbox(subject: &dyn Subject) {
     let (backend, first) = made(subject, "e1").await;
     let again = backend.provision(subject.wanted("e1", 1), Box::new(|_| {})).await.expect("the same");
-    assert_eq!(again.found.sandbox, first);
+    assert_eq!(again.sandbox, first);
     let other_host = subject.backend();
     let again = other_host.provision(subject.wanted("e1", 1), Box::new(|_| {})).await.expect("the same");
-    assert_eq!(again.found.sandbox, first);
+    assert_eq!(again.sandbox, first);
     assert_eq!(ours(&*backend).await.len(), 1);
 }
 
@@ -76,7 +76,7 @@ pub async fn provisioning_at_once_yields_one_sandbox(subject: &dyn Subject) {
     let backend = subject.backend();
     let make = || backend.provision(subject.wanted("e1", 1), Box::new(|_| {}));
     let (a, b, c) = tokio::join!(make(), make(), make());
-    let id = |made: Result<hermes_tui::backend::SandboxInfo, _>| made.expect("a sandbox").found.sandbox;
+    let id = |made: Result<FoundSandbox, _>| made.expect("a sandbox").sandbox;
     let (a, b, c) = (id(a), id(b), id(c));
     assert!(a == b && b == c, "{a} {b} {c}");
     assert_eq!(ours(&*backend).await.len(), 1);
@@ -89,7 +89,8 @@ pub async fn removing_a_missing_sandbox_succeeds(subject: &dyn Subject) {
     backend.remove(sandbox.clone(), Origin::Managed).await.expect("removed");
     backend.remove(sandbox.clone(), Origin::Managed).await.expect("nothing to do");
     backend.stop(sandbox.clone(), Origin::Managed).await.expect("nothing to do");
-    assert_eq!(backend.inspect(sandbox).await.expect("looks"), None);
+    assert_eq!(backend.inspect(sandbox.clone()).await.expect("looks"), None);
+    assert_eq!(backend.details(sandbox).await.expect("looks"), None);
     assert_eq!(ours(&*backend).await, []);
 }
 
@@ -226,10 +227,10 @@ pub async fn stop_and_start_keep_the_id_and_the_files_and_grow_the_generation(su
     let found = ours(&*backend).await;
     assert_eq!((found[0].sandbox.clone(), found[0].state), (sandbox.clone(), SandboxState::Stopped));
     let info = backend.start(sandbox.clone(), wanted.clone()).await.expect("started");
-    assert_eq!((info.found.sandbox, info.found.generation), (sandbox.clone(), Generation(2)));
-    assert_eq!(info.found.state, SandboxState::Running);
+    assert_eq!((info.sandbox, info.generation), (sandbox.clone(), Generation(2)));
+    assert_eq!(info.state, SandboxState::Running);
     let again = backend.start(sandbox.clone(), wanted.clone()).await.expect("runs already");
-    assert_eq!(again.found.generation, Generation(2));
+    assert_eq!(again.generation, Generation(2));
     let error = backend.start(sandbox.clone(), subject.wanted("e1", 1)).await.expect_err("an old generation");
     assert_eq!(error.kind, FailureKind::Surprise);
     backend.remove(sandbox, Origin::Managed).await.expect("removed");

@@ -100,7 +100,7 @@ async fn what_a_container_uses_is_told_while_somebody_listens() {
     let mount = Mount { source: folder.display().to_string(), target: "/shared".into(), read_only: false };
     wanted.spec.mounts.push(mount);
     let made = world.backend.provision(wanted, Box::new(|_| {})).await.expect("a container");
-    let sandbox = made.found.sandbox;
+    let sandbox = made.sandbox;
     let details = world.backend.details(sandbox.clone()).await.expect("looks").expect("there");
     let kinds: Vec<(&str, PlaceKind)> = details.places.iter().map(|one| (one.target.as_str(), one.kind)).collect();
     assert!(kinds.contains(&("/shared", PlaceKind::Bind)) && kinds.contains(&("/", PlaceKind::Layer)), "{kinds:?}");

@@ -40,9 +40,10 @@ async fn a_container_has_few_privileges_and_no_network_and_writes_to_its_own_fol
     let raw = docker.inspect_container(sandbox.as_str(), None::<InspectContainerOptions>).await.expect("there");
     let host = raw.host_config.expect("a host configuration");
     assert!(host.pids_limit.is_some_and(|limit| limit > 0) && host.init == Some(true));
-    let info = world.backend.inspect(sandbox).await.expect("looks").expect("there");
-    assert!(info.mounts.iter().any(|(_, target, read_only)| target == "/workspace" && !read_only), "{info:?}");
-    assert!(info.limits.iter().any(|(name, _)| name == "processes"), "{info:?}");
+    let details = world.backend.details(sandbox).await.expect("looks").expect("there");
+    assert_eq!((details.user.as_str(), details.home.as_str()), ("root", "/root"));
+    assert!(details.places.iter().any(|place| place.target == "/workspace" && !place.read_only), "{details:?}");
+    assert!(details.limits.iter().any(|limit| limit.name == "processes" && limit.enforced), "{details:?}");
     world.cleaner.end().await;
 }
 
@@ -101,7 +102,7 @@ async fn a_container_that_somebody_restarts_is_of_another_generation() {
         .await
         .expect("restarted");
     let info = world.backend.inspect(sandbox).await.expect("looks").expect("there");
-    assert_eq!(info.found.generation.0, 2);
+    assert_eq!(info.generation.0, 2);
     world.cleaner.end().await;
 }
 

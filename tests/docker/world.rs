@@ -71,7 +71,7 @@ impl World {
 
     pub async fn sandbox(&self) -> SandboxId {
         let made = self.backend.provision(self.wanted(), Box::new(|_| {})).await;
-        made.expect("a container").found.sandbox
+        made.expect("a container").sandbox
     }
 
     /// A container of somebody else.

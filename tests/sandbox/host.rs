@@ -143,7 +143,7 @@ impl Host {
     pub async fn made_as(&self, env: &str, change: impl FnOnce(&mut EnvSpec)) -> SandboxId {
         let mut wanted = self.wanted(env, 1);
         change(&mut wanted.spec);
-        self.backend.provision(wanted, Box::new(|_| {})).await.expect("a sandbox").found.sandbox
+        self.backend.provision(wanted, Box::new(|_| {})).await.expect("a sandbox").sandbox
     }
 
     /// Pids of a sandbox's first process and of its watcher, from the record.

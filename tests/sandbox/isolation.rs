@@ -231,9 +231,9 @@ pub async fn there_is_no_network_unless_asked_for(host: &Host) {
     let by_name = format!("abstract:{name}");
     let came = attempt(host, &open, &[here.clone(), by_name.clone()]).await;
     assert_eq!(came[&here], "done", "with the host's network it connects");
-    let info = host.backend.inspect(open).await.expect("looks").expect("there");
-    let told = info.limits.iter().find(|(name, _)| name == "abstract sockets").expect("it is told");
-    let expected = if told.1.starts_with("not enforced") { "done" } else { "EPERM" };
+    let details = host.backend.details(open).await.expect("looks").expect("there");
+    let told = details.limits.iter().find(|limit| limit.name == "abstract sockets").expect("it is told");
+    let expected = if told.enforced { "EPERM" } else { "done" };
     assert_eq!(came[&by_name], expected, "{told:?}");
     drop(abstract_one);
 }
@@ -257,18 +257,18 @@ pub async fn processes_are_limited(host: &Host) {
     let mut config = host.config.clone();
     config.max_processes = 40;
     let backend = hermes_tui::backend::local::LocalBackend::new(config);
-    let info = backend.provision(host.wanted("e1", 1), Box::new(|_| {})).await.expect("a sandbox");
-    let in_force = info
-        .limits
+    let made = backend.provision(host.wanted("e1", 1), Box::new(|_| {})).await.expect("a sandbox");
+    let limits = backend.details(made.sandbox.clone()).await.expect("looks").expect("there").limits;
+    let in_force = limits
         .iter()
-        .any(|(name, value)| name.starts_with("processes") && (value == "40" || value == "40 (cgroup)"));
+        .any(|limit| limit.name.starts_with("processes") && (limit.value == "40" || limit.value == "40 (cgroup)"));
     if !in_force {
-        let told = info.limits.iter().any(|(name, value)| name == "processes" && value.starts_with("not enforced"));
-        assert!(told, "a limit that is not in force is said to be so: {:?}", info.limits);
+        let told = limits.iter().any(|limit| limit.name == "processes" && !limit.enforced);
+        assert!(told, "a limit that is not in force is said to be so: {limits:?}");
         return;
     }
     let script = "i=0; while [ $i -lt 80 ]; do sleep 1000 & i=$((i+1)); done; true";
-    host.sh(&info.found.sandbox, &format!("({script}) >/dev/null 2>&1 </dev/null; true")).await;
-    let left = host.evidence(&info.found.sandbox).await.processes.len();
+    host.sh(&made.sandbox, &format!("({script}) >/dev/null 2>&1 </dev/null; true")).await;
+    let left = host.evidence(&made.sandbox).await.processes.len();
     assert!((20..=40).contains(&left), "{left} of 80 run");
 }

@@ -78,7 +78,7 @@ pub async fn killing_the_watcher_ends_the_sandbox(host: &Host) {
     assert!(matches!(&ended, BackendEvent::Ended { sandbox: one, .. } if *one == sandbox), "{ended:?}");
     assert!(!lives(first));
     let info = host.backend.start(sandbox.clone(), host.wanted("e1", 2)).await.expect("it starts again");
-    assert_eq!(info.found.state, SandboxState::Running);
+    assert_eq!(info.state, SandboxState::Running);
     // What a watcher that was killed leaves behind goes with the sandbox.
     let (_, watcher) = host.processes("e1");
     nix::sys::signal::kill(nix::unistd::Pid::from_raw(watcher), nix::sys::signal::Signal::SIGKILL).expect("ours");
@@ -143,7 +143,7 @@ pub async fn with_a_host_it_stays(host: &Host) {
     let backend = hermes_tui::backend::local::LocalBackend::new(config);
     let mut wanted = host.wanted("e1", 1);
     wanted.spec.idle = Span(300);
-    let sandbox = backend.provision(wanted, Box::new(|_| {})).await.expect("a sandbox").found.sandbox;
+    let sandbox = backend.provision(wanted, Box::new(|_| {})).await.expect("a sandbox").sandbox;
     // Longer than it would live alone.
     let link = backend.exec(sandbox, exec("c", "sleep 0.9; exit 5")).await.expect("runs");
     assert_eq!(link.exit.await, 5);
@@ -236,7 +236,7 @@ pub async fn a_shell_keeps_its_state_for_the_next_host(host: &Host) {
 pub async fn without_a_host_a_loud_program_goes_on_and_the_next_host_sees_its_last_words(host: &Host) {
     let first = host.another();
     let made = first.provision(host.wanted("e1", 1), Box::new(|_| {})).await.expect("a sandbox");
-    let sandbox = made.found.sandbox;
+    let sandbox = made.sandbox;
     // Far more than a terminal holds, once no host is there.
     let script =
         "echo ready; while [ ! -e go ]; do sleep 0.01; done; seq 100000; echo all printed; touch done; sleep 1000";
@@ -410,8 +410,10 @@ pub async fn refused_namespaces_are_explained(host: &Host) {
 pub async fn a_plain_host_shell_works_and_leaves_nothing(host: &Host) {
     let mark = mark();
     let sandbox = host.made_as("e1", |spec| spec.on_host = true).await;
-    let info = host.backend.inspect(sandbox.clone()).await.expect("looks").expect("there");
-    assert!(info.limits.iter().any(|(name, value)| name == "isolation" && value.starts_with("none")), "{info:?}");
+    let details = host.backend.details(sandbox.clone()).await.expect("looks").expect("there");
+    let told =
+        |limit: &hermes_tui::backend::details::Limit| limit.name == "isolation" && limit.value.starts_with("none");
+    assert!(details.limits.iter().any(told), "{details:?}");
     let output = host.sh(&sandbox, "cat /proc/$PPID/comm; pwd; exit 4").await;
     let comm = fs::read_to_string("/proc/self/comm").expect("our own name");
     assert_eq!(output.code, 4);

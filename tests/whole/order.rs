@@ -63,7 +63,7 @@ async fn the_end_of_a_command_comes_behind_its_last_output() {
         workspace: "/nowhere".into(),
         conversation: None,
     };
-    let sandbox = backend.provision(wanted, Box::new(|_| {})).await.expect("made").found.sandbox;
+    let sandbox = backend.provision(wanted, Box::new(|_| {})).await.expect("made").sandbox;
     backend.script(&["dump"], ExecScript { stdout: vec![b'.'; 3 << 20], exit: Some(0), ..ExecScript::default() });
     let (_stdin, input) = mpsc::channel(1);
     let (events, mut told) = mpsc::channel(1024);

@@ -14,7 +14,7 @@ use std::collections::HashMap;
 /// Where the environment's working files are inside.
 const WORKSPACE: &str = "/workspace";
 /// Most processes and threads in one container.
-const MAX_PROCESSES: i64 = 4096;
+pub const MAX_PROCESSES: i64 = 4096;
 /// Most open files of one process.
 const MAX_FILES: u64 = 65_536;
 /// Most processes of one user. The kernel counts them on the whole machine, so that this is generous (as many as there

@@ -2,11 +2,13 @@
 
 use super::super::Result;
 use super::super::details::{Details, ImageFacts, Limit, Place, PlaceKind, Stats, bytes};
-use super::engine::{Engine, is_missing};
+use super::body::{self, MAX_PROCESSES};
+use super::engine::{Engine, is_missing, unenforced};
+use super::figures::{cpu_millis, memory, moment, processes};
 use super::labels;
-use super::manage::{Inner, Seen};
+use super::manage::{Inner, Seen, short};
 use super::run::Shared;
-use crate::domain::{EnvSpec, Moment, Network, SandboxId};
+use crate::domain::{EnvSpec, Network, SandboxId};
 use bollard::models::{ContainerStatsResponse, HostConfig, ImageInspect, MountPoint};
 use bollard::query_parameters::{InspectContainerOptions, StatsOptionsBuilder};
 use futures_util::stream::{self, BoxStream, StreamExt};
@@ -56,11 +58,10 @@ fn told(seen: &Seen, engine: &Engine, name: &str, named: Option<&ImageInspect>, 
     let all = raw.config.as_ref().and_then(|config| config.labels.clone()).unwrap_or_default();
     let shown = |name: &String| SHOWN.iter().any(|prefix| name.starts_with(prefix)) && name != labels::SPEC;
     let restart = host.restart_policy.as_ref().and_then(|policy| policy.name).map(|name| name.to_string());
-    let started = Some(seen.started_at()).filter(|text| !text.starts_with("0001"));
     let wanted = seen.label(labels::SPEC).and_then(|text| serde_json::from_str::<EnvSpec>(text).ok());
     let mut drift = image_drift(name, &id, named);
-    if let Some(wanted) = wanted {
-        drift.extend(spec_drift(&wanted, host, raw.mounts.as_deref().unwrap_or_default()));
+    if let Some(wanted) = &wanted {
+        drift.extend(spec_drift(wanted, host, raw.mounts.as_deref().unwrap_or_default()));
         let meant = own.or(named).and_then(|image| image.config.as_ref()).and_then(|config| config.user.clone());
         if let Some(meant) = meant.filter(|meant| *meant != user) {
             drift.push(format!("its programs run as {}, the image says {}", shown_user(&user), shown_user(&meant)));
@@ -69,13 +70,14 @@ fn told(seen: &Seen, engine: &Engine, name: &str, named: Option<&ImageInspect>, 
     Details {
         image: Some(ImageFacts { name: name.to_owned(), id, digest }),
         user: shown_user(&user),
+        home: body::home(&user).to_owned(),
         network: host.network_mode.clone().unwrap_or_default(),
-        limits: limits(host, engine),
+        limits: limits(host, wanted.as_ref(), engine),
         places: places(host, raw.mounts.as_deref().unwrap_or_default()),
         labels: all.into_iter().filter(|(name, _)| shown(name)).collect::<BTreeMap<_, _>>(),
         restart: restart.filter(|name| !name.is_empty()),
         created: raw.created.as_deref().and_then(moment),
-        started: started.and_then(moment),
+        started: moment(seen.started_at()),
         drift,
     }
 }
@@ -84,25 +86,18 @@ fn shown_user(user: &str) -> String {
     if user.is_empty() { "root".to_owned() } else { user.to_owned() }
 }
 
-fn moment(text: &str) -> Option<Moment> {
-    let at: jiff::Timestamp = text.parse().ok()?;
-    Some(Moment(u64::try_from(at.as_millisecond()).ok()?))
-}
-
-fn limits(host: &HostConfig, engine: &Engine) -> Vec<Limit> {
-    let set = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok()).filter(|value| *value > 0);
-    let limit = |name: &str, value: Option<String>| {
-        // The engine names what it cannot enforce in a sentence that ends so.
-        let enforced = !engine.unenforced.iter().any(|why| why.ends_with(&format!("limit of {name}")));
-        value.map(|value| Limit { name: name.to_owned(), value, enforced })
+/// Those in force, and those that were asked for and are not: an engine leaves out what it cannot enforce.
+fn limits(host: &HostConfig, asked: Option<&EnvSpec>, engine: &Engine) -> Vec<Limit> {
+    let cores = |millis: u64| format!("{} {}", millis as f64 / 1000.0, if millis == 1000 { "core" } else { "cores" });
+    let limit = |name: &str, asked: Option<String>, is: Option<String>| {
+        let enforced = is.is_some() && !engine.unenforced.contains(&unenforced(name));
+        is.or(asked).map(|value| Limit { name: name.to_owned(), value, enforced })
     };
-    let cpus = set(host.nano_cpus).map(|nano| nano as f64 / 1e9);
-    let quota = host.cpu_quota.zip(host.cpu_period).filter(|(quota, period)| *quota > 0 && *period > 0);
-    let cpus = cpus.or(quota.map(|(quota, period)| quota as f64 / period as f64));
+    let (asked_cpu, asked_memory) = (asked.and_then(|spec| spec.cpu_millis), asked.and_then(|spec| spec.memory_bytes));
     let all = [
-        limit("processes", set(host.pids_limit).map(|most| most.to_string())),
-        limit("memory", set(host.memory).map(bytes)),
-        limit("processor time", cpus.map(|cores| format!("{cores} {}", if cores == 1.0 { "core" } else { "cores" }))),
+        limit("processes", asked.map(|_| MAX_PROCESSES.to_string()), processes(host).map(|most| most.to_string())),
+        limit("memory", asked_memory.map(bytes), memory(host).map(bytes)),
+        limit("processor time", asked_cpu.map(|millis| cores(millis.into())), cpu_millis(host).map(cores)),
     ];
     all.into_iter().flatten().collect()
 }
@@ -159,11 +154,6 @@ fn image_drift(name: &str, id: &str, named: Option<&ImageInspect>) -> Vec<String
     }
 }
 
-fn short(id: &str) -> &str {
-    let bare = id.trim_start_matches("sha256:");
-    bare.get(..12).unwrap_or(bare)
-}
-
 /// Somebody changed it from outside, for example by `docker update`.
 fn spec_drift(wanted: &EnvSpec, host: &HostConfig, mounts: &[MountPoint]) -> Vec<String> {
     let mut drift = Vec::new();
@@ -173,13 +163,9 @@ fn spec_drift(wanted: &EnvSpec, host: &HostConfig, mounts: &[MountPoint]) -> Vec
             drift.push(format!("{what}: {} was asked for, it is {}", say(wanted), say(is)));
         }
     };
-    let set = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok()).filter(|value| *value > 0);
-    compare("memory limit", wanted.memory_bytes.map(bytes), set(host.memory).map(bytes));
-    let cores = |millis: f64| format!("{} cores", millis / 1000.0);
-    let quota = host.cpu_quota.zip(host.cpu_period).filter(|(quota, period)| *quota > 0 && *period > 0);
-    let millis = set(host.nano_cpus).map(|nano| nano as f64 / 1e6);
-    let millis = millis.or(quota.map(|(quota, period)| quota as f64 * 1000.0 / period as f64));
-    compare("processor limit", wanted.cpu_millis.map(|millis| cores(f64::from(millis))), millis.map(cores));
+    compare("memory limit", wanted.memory_bytes.map(bytes), memory(host).map(bytes));
+    let cores = |millis: u64| format!("{} cores", millis as f64 / 1000.0);
+    compare("processor limit", wanted.cpu_millis.map(|millis| cores(millis.into())), cpu_millis(host).map(cores));
     let network = |mode: &str| match mode {
         "none" => "none".to_owned(),
         "host" => "host".to_owned(),

@@ -84,7 +84,7 @@ impl Inner {
                 known.listed.insert(seen.sandbox.clone(), listed.clone());
             }
             let listed = known.note(&seen.sandbox, origin, env, seen.started_at());
-            all.push(watched::found(&seen, &listed, &homes, now, &mut known));
+            all.push(watched::found(&seen, &self.config.spot.id, &listed, &homes, now, &mut known));
         }
         all
     }
@@ -103,7 +103,7 @@ impl Inner {
         let homes = self.config.homes.homes();
         let mut known = self.others.known();
         let Some(listed) = known.listed.get(&seen.sandbox).cloned() else { return Ok(None) };
-        Ok(Some(watched::found(seen, &listed, &homes, now(), &mut known)))
+        Ok(Some(watched::found(seen, &self.config.spot.id, &listed, &homes, now(), &mut known)))
     }
 
     /// What is not listed, and could be chosen.
@@ -117,7 +117,7 @@ impl Inner {
             let sandbox = SandboxId::new(one.id?);
             let name = one.names.and_then(|names| names.into_iter().next()).unwrap_or_default();
             let name = name.trim_start_matches('/');
-            let name = if name.is_empty() { short(&sandbox) } else { name }.to_owned();
+            let name = if name.is_empty() { short(sandbox.as_str()) } else { name }.to_owned();
             let state = match one.state {
                 Some(ContainerSummaryStateEnum::RUNNING) => SandboxState::Running,
                 Some(ContainerSummaryStateEnum::PAUSED) => SandboxState::Paused,

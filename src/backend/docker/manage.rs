@@ -1,8 +1,8 @@
 //! Containers from their making to their removal.
 
-use super::super::{BackendError, Progress, ProvisionSpec, Result, SandboxInfo};
+use super::super::{BackendError, Progress, ProvisionSpec, Result};
 use super::body::{self, MAINS};
-use super::engine::{Engine, Engines, is_missing, unenforced};
+use super::engine::{Engine, Engines, is_missing};
 use super::hub::Hub;
 use super::others::Others;
 use super::own::OwnExecs;
@@ -176,7 +176,7 @@ impl Inner {
         if ours.as_ref().is_some_and(|ours| ours.found.origin != whose) {
             return Err(BackendError::new(
                 FailureKind::Surprise,
-                format!("the container {} was made by somebody else than was thought", short(sandbox)),
+                format!("the container {} was made by somebody else than was thought", short(sandbox.as_str())),
                 "it was left alone",
             ));
         }
@@ -213,7 +213,7 @@ impl Inner {
         if seen.label(labels::PROFILE).is_some_and(|profile| profile != self.profile) {
             return Err(BackendError::new(
                 FailureKind::Surprise,
-                format!("the container {} was made by another profile", short(sandbox)),
+                format!("the container {} was made by another profile", short(sandbox.as_str())),
                 "open it from there; it was left alone",
             ));
         }
@@ -222,14 +222,14 @@ impl Inner {
             SandboxState::Paused => Err(paused(sandbox)),
             SandboxState::Stopped => Err(BackendError::new(
                 FailureKind::Surprise,
-                format!("the container {} does not run", short(sandbox)),
+                format!("the container {} does not run", short(sandbox.as_str())),
                 "start its environment first",
             )),
         }
     }
 
     /// Makes a container, or finds the one that was made already.
-    pub async fn provision(&self, wanted: ProvisionSpec, progress: Progress) -> Result<SandboxInfo> {
+    pub async fn provision(&self, wanted: ProvisionSpec, progress: Progress) -> Result<FoundSandbox> {
         let lock = self.lock(&wanted.env);
         let _one_at_a_time = lock.lock().await;
         let engine = self.engine().await?;
@@ -257,7 +257,7 @@ impl Inner {
         let mut refusals = Vec::new();
         for main in MAINS {
             match self.make(&engine, &wanted, &image, user, main).await? {
-                Ok(info) => return Ok(info),
+                Ok(found) => return Ok(found),
                 Err(why) => refusals.push(why),
             }
         }
@@ -294,7 +294,7 @@ impl Inner {
         image: &str,
         user: &str,
         main: (&[&str], bool),
-    ) -> Result<std::result::Result<SandboxInfo, String>> {
+    ) -> Result<std::result::Result<FoundSandbox, String>> {
         let name = body::name(&self.profile, wanted);
         let options = CreateContainerOptionsBuilder::default().name(&name).build();
         let body = body::body(&self.profile, wanted, image, user, main);
@@ -308,7 +308,7 @@ impl Inner {
             return if lacks_program(&error) { Ok(Err(failed.message)) } else { Err(failed) };
         }
         match self.settled(engine, &id, main.0[0]).await? {
-            Some(ours) if ours.found.state == SandboxState::Running => Ok(Ok(self.info(engine, ours))),
+            Some(ours) if ours.found.state == SandboxState::Running => Ok(Ok(ours.found)),
             Some(_) => {
                 self.delete(engine, &id, Origin::Managed).await?;
                 Ok(Err(format!("{} ended at once", main.0[0])))
@@ -352,7 +352,7 @@ impl Inner {
     }
 
     /// Starts a stopped container under a new generation.
-    pub async fn start(&self, sandbox: &SandboxId, wanted: ProvisionSpec) -> Result<SandboxInfo> {
+    pub async fn start(&self, sandbox: &SandboxId, wanted: ProvisionSpec) -> Result<FoundSandbox> {
         let lock = self.lock(&wanted.env);
         let _one_at_a_time = lock.lock().await;
         let engine = self.engine().await?;
@@ -360,7 +360,7 @@ impl Inner {
         if ours.found.env != wanted.env {
             return Err(BackendError::new(
                 FailureKind::Surprise,
-                format!("the container {} is that of environment {}", short(sandbox), ours.found.env),
+                format!("the container {} is that of environment {}", short(sandbox.as_str()), ours.found.env),
                 "list the environments again",
             ));
         }
@@ -368,25 +368,25 @@ impl Inner {
             return self.start_found(&engine, ours, &wanted).await;
         }
         match ours.found.state {
-            SandboxState::Running => return Ok(self.info(&engine, ours)),
+            SandboxState::Running => return Ok(ours.found),
             SandboxState::Paused => return Err(paused(sandbox)),
             SandboxState::Stopped => {}
         }
         let started = engine.docker.start_container(sandbox.as_str(), None::<StartContainerOptions>).await;
         started.map_err(|error| self.engines.failed("starting the container", &error))?;
         match self.look_listed(&engine, sandbox.as_str()).await?.ok_or_else(|| missing(sandbox))? {
-            ours if ours.found.state == SandboxState::Running => Ok(self.info(&engine, ours)),
+            ours if ours.found.state == SandboxState::Running => Ok(ours.found),
             _ => Err(ended_at_once(sandbox)),
         }
     }
 
-    async fn start_found(&self, engine: &Engine, ours: Ours, wanted: &ProvisionSpec) -> Result<SandboxInfo> {
+    async fn start_found(&self, engine: &Engine, ours: Ours, wanted: &ProvisionSpec) -> Result<FoundSandbox> {
         let (found, runs) = (&ours.found, ours.found.state == SandboxState::Running);
         if ours.found.state == SandboxState::Paused {
             return Err(paused(&found.sandbox));
         }
         if runs && found.generation == wanted.generation {
-            return Ok(self.info(engine, ours));
+            return Ok(ours.found);
         }
         if runs || found.generation > wanted.generation {
             return Err(other_generation(found, wanted.generation));
@@ -400,7 +400,7 @@ impl Inner {
         started.map_err(|error| self.engines.failed("starting the container", &error))?;
         let ours = self.look(engine, id.as_str()).await?.ok_or_else(|| missing(&id))?;
         if ours.found.state == SandboxState::Running {
-            return Ok(self.info(engine, ours));
+            return Ok(ours.found);
         }
         Err(ended_at_once(&id))
     }
@@ -458,41 +458,9 @@ impl Inner {
         }
     }
 
-    pub async fn inspect(&self, sandbox: &SandboxId) -> Result<Option<SandboxInfo>> {
+    pub async fn inspect(&self, sandbox: &SandboxId) -> Result<Option<FoundSandbox>> {
         let engine = self.engine().await?;
-        Ok(self.look_listed(&engine, sandbox.as_str()).await?.map(|ours| self.info(&engine, ours)))
-    }
-
-    fn info(&self, engine: &Engine, ours: Ours) -> SandboxInfo {
-        let user = ours.seen.raw.config.and_then(|config| config.user).unwrap_or_default();
-        let host = ours.seen.raw.host_config.unwrap_or_default();
-        let mut limits = Vec::new();
-        let mut limit = |name: &str, value: Option<String>| limits.extend(value.map(|value| (name.to_owned(), value)));
-        let set = |value: Option<i64>| value.filter(|value| *value > 0);
-        limit("processes", set(host.pids_limit).map(|most| most.to_string()));
-        limit("memory", set(host.memory).map(|bytes| format!("{:.0} MiB", bytes as f64 / f64::from(1 << 20))));
-        limit("cpus", set(host.nano_cpus).map(|nano| format!("{}", nano as f64 / 1e9)));
-        // What was asked for and is not there: the engine left it out, whatever it says of itself.
-        let spec = ours.found.spec.as_deref();
-        let asked = [
-            ("processes", ours.found.origin == Origin::Managed, host.pids_limit),
-            ("memory", spec.is_some_and(|spec| spec.memory_bytes.is_some()), host.memory),
-            ("processor time", spec.is_some_and(|spec| spec.cpu_millis.is_some()), host.nano_cpus),
-        ];
-        let left_out = asked.into_iter().filter(|(_, asked, value)| *asked && set(*value).is_none());
-        let unenforced: BTreeSet<String> =
-            left_out.map(|(what, ..)| unenforced(what)).chain(engine.unenforced.iter().cloned()).collect();
-        limits.extend(unenforced.into_iter().map(|why| ("not enforced".to_owned(), why)));
-        let mount = |one: bollard::models::MountPoint| {
-            Some((one.source.unwrap_or_default(), one.destination?, one.rw == Some(false)))
-        };
-        SandboxInfo {
-            found: ours.found,
-            home: body::home(&user).to_owned(),
-            user: if user.is_empty() { "root".to_owned() } else { user },
-            limits,
-            mounts: ours.seen.raw.mounts.into_iter().flatten().filter_map(mount).collect(),
-        }
+        Ok(self.look_listed(&engine, sandbox.as_str()).await?.map(|ours| ours.found))
     }
 }
 
@@ -522,8 +490,9 @@ fn lacks_program(error: &Error) -> bool {
 }
 
 /// The part of an id that people know.
-pub fn short(sandbox: &SandboxId) -> &str {
-    sandbox.as_str().get(..12).unwrap_or(sandbox.as_str())
+pub fn short(id: &str) -> &str {
+    let bare = id.trim_start_matches("sha256:");
+    bare.get(..12).unwrap_or(bare)
 }
 
 fn not_ours(id: &str) -> BackendError {
@@ -537,8 +506,8 @@ fn not_ours(id: &str) -> BackendError {
 fn ended_at_once(sandbox: &SandboxId) -> BackendError {
     BackendError::new(
         FailureKind::Temporary,
-        format!("the container {} ended right after its start", short(sandbox)),
-        format!("see `docker logs {}`", short(sandbox)),
+        format!("the container {} ended right after its start", short(sandbox.as_str())),
+        format!("see `docker logs {}`", short(sandbox.as_str())),
     )
 }
 
@@ -546,7 +515,7 @@ fn ended_at_once(sandbox: &SandboxId) -> BackendError {
 pub fn missing(sandbox: &SandboxId) -> BackendError {
     BackendError::new(
         FailureKind::Surprise,
-        format!("there is no container {}", short(sandbox)),
+        format!("there is no container {}", short(sandbox.as_str())),
         "list the environments again; it may have been removed",
     )
 }
@@ -555,8 +524,8 @@ pub fn missing(sandbox: &SandboxId) -> BackendError {
 pub fn paused(sandbox: &SandboxId) -> BackendError {
     BackendError::new(
         FailureKind::Surprise,
-        format!("the container {} is paused: nothing in it runs until it is resumed", short(sandbox)),
-        format!("resume it with `docker unpause {0}` or `podman unpause {0}`", short(sandbox)),
+        format!("the container {} is paused: nothing in it runs until it is resumed", short(sandbox.as_str())),
+        format!("resume it with `docker unpause {0}` or `podman unpause {0}`", short(sandbox.as_str())),
     )
 }
 

@@ -18,6 +18,7 @@ mod dial;
 mod discover;
 mod engine;
 mod feed;
+mod figures;
 mod hijack;
 mod hub;
 mod image;
@@ -56,7 +57,7 @@ pub async fn examine(place: &Place) -> std::result::Result<(String, Option<Strin
 use super::details::{Details, Stats};
 use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Candidate, Capabilities, ExecLink, ExecSpec, Probe, Progress,
-    ProvisionSpec, Result, SandboxInfo, Standing,
+    ProvisionSpec, Result, Standing,
 };
 use crate::domain::{
     BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
@@ -185,12 +186,12 @@ impl Backend for DockerBackend {
         Box::pin(self.inner.list())
     }
 
-    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<SandboxInfo>> {
+    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<FoundSandbox>> {
         let inner = self.inner.clone();
         self.to_the_end(async move { inner.provision(spec, progress).await })
     }
 
-    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<SandboxInfo>> {
+    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<FoundSandbox>> {
         let inner = self.inner.clone();
         self.to_the_end(async move { inner.start(&sandbox, spec).await })
     }
@@ -205,7 +206,7 @@ impl Backend for DockerBackend {
         self.to_the_end(async move { inner.remove(&sandbox, whose).await })
     }
 
-    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>> {
+    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<FoundSandbox>>> {
         Box::pin(async move { self.inner.inspect(&sandbox).await })
     }
 

@@ -1,6 +1,7 @@
 //! What can be told of a container that somebody else made: what keeps its files, whose it is, what its maker will do
 //! with it, and whether anybody still needs it.
 
+use super::figures::{self, moment};
 use super::manage::{Seen, short};
 use super::others::{Known, Listed};
 use super::places::MAIN;
@@ -23,17 +24,10 @@ const HOME_INSIDE: &str = "/root";
 const SKILLS_INSIDE: &str = "/root/.hermes/skills";
 /// A container that is made is started at once; one that was not by then never will be.
 const GRACE: Span = Span::seconds(300);
-/// The engine's time of what has not been.
-const NEVER: &str = "0001-";
 
-/// When it was made.
+/// When it was made; zero where that is not told.
 pub fn made(seen: &Seen) -> Moment {
-    moment(seen.raw.created.as_deref())
-}
-
-fn moment(text: Option<&str>) -> Moment {
-    let time = text.filter(|text| !text.starts_with(NEVER)).and_then(|text| text.parse::<jiff::Timestamp>().ok());
-    Moment(time.and_then(|time| u64::try_from(time.as_millisecond()).ok()).unwrap_or(0))
+    seen.raw.created.as_deref().and_then(moment).unwrap_or_default()
 }
 
 /// The environment that a container stands for: the same for every container that a hermes-agent makes for one task.
@@ -55,7 +49,7 @@ pub fn key(seen: &Seen, origin: Origin, endpoint: &EndpointId) -> EnvId {
 
 /// The environment of one more container of the same task.
 pub fn beside(key: &EnvId, sandbox: &SandboxId) -> EnvId {
-    EnvId::new(format!("{key}-{}", short(sandbox)))
+    EnvId::new(format!("{key}-{}", short(sandbox.as_str())))
 }
 
 fn read_labels(seen: &Seen) -> Option<Labels> {
@@ -137,7 +131,7 @@ fn persistence(seen: &Seen, origin: Origin) -> Persistence {
 }
 
 /// What it was made from, as the engine tells it. Its variables are nobody's business.
-fn spec(seen: &Seen, persistence: Persistence, idle: Span) -> EnvSpec {
+fn spec(seen: &Seen, endpoint: &EndpointId, persistence: Persistence, idle: Span) -> EnvSpec {
     let host = seen.raw.host_config.clone().unwrap_or_default();
     let network = match host.network_mode.as_deref() {
         Some("none") => Network::None,
@@ -149,10 +143,9 @@ fn spec(seen: &Seen, persistence: Persistence, idle: Span) -> EnvSpec {
         target: target.to_owned(),
         read_only: mount.rw == Some(false),
     };
-    let positive = |value: Option<i64>| value.filter(|value| *value > 0);
     EnvSpec {
         backend: BackendKind::Docker,
-        endpoint: EndpointId::new("docker"),
+        endpoint: endpoint.clone(),
         image: seen.raw.config.as_ref().and_then(|config| config.image.clone()),
         persistence,
         scope: Scope::Shared,
@@ -161,20 +154,27 @@ fn spec(seen: &Seen, persistence: Persistence, idle: Span) -> EnvSpec {
         mounts: mounts(seen).map(mount).collect(),
         env: BTreeMap::new(),
         network,
-        cpu_millis: positive(host.nano_cpus).and_then(|nano| u32::try_from(nano / 1_000_000).ok()),
-        memory_bytes: positive(host.memory).and_then(|bytes| u64::try_from(bytes).ok()),
+        cpu_millis: figures::cpu_millis(&host).and_then(|millis| u32::try_from(millis).ok()),
+        memory_bytes: figures::memory(&host),
         on_host: false,
     }
 }
 
 /// A container of others as it is listed. Notes when something about it changes by time alone.
-pub fn found(seen: &Seen, listed: &Listed, homes: &[Home], now: Moment, known: &mut Known) -> FoundSandbox {
+pub fn found(
+    seen: &Seen,
+    endpoint: &EndpointId,
+    listed: &Listed,
+    homes: &[Home],
+    now: Moment,
+    known: &mut Known,
+) -> FoundSandbox {
     let persistence = persistence(seen, listed.origin);
     let container = seen.raw.name.as_deref().unwrap_or_default().trim_start_matches('/').to_owned();
     let base = FoundSandbox {
         sandbox: seen.sandbox.clone(),
         env: listed.env.clone(),
-        name: if container.is_empty() { short(&seen.sandbox).to_owned() } else { container },
+        name: if container.is_empty() { short(seen.sandbox.as_str()).to_owned() } else { container },
         generation: listed.generation,
         state: seen.state,
         spec: None,
@@ -184,7 +184,7 @@ pub fn found(seen: &Seen, listed: &Listed, homes: &[Home], now: Moment, known: &
     };
     let Some(labels) = read_labels(seen).filter(|_| listed.origin == Origin::Hermes) else {
         // Never due: nobody consented to anything.
-        let spec = spec(seen, persistence, Span::ZERO);
+        let spec = spec(seen, endpoint, persistence, Span::ZERO);
         let watched = Watched { made: made(seen), ..Watched::default() };
         return FoundSandbox { spec: Some(Box::new(spec)), watched: Some(Box::new(watched)), ..base };
     };
@@ -202,7 +202,7 @@ pub fn found(seen: &Seen, listed: &Listed, homes: &[Home], now: Moment, known: &
     };
     FoundSandbox {
         name: name(&labels).unwrap_or_else(|| base.name.clone()),
-        spec: Some(Box::new(spec(seen, persistence, settings.lifetime()))),
+        spec: Some(Box::new(spec(seen, endpoint, persistence, settings.lifetime()))),
         watched: Some(Box::new(watched)),
         ..base
     }
@@ -238,9 +238,9 @@ fn maker(seen: &Seen, labels: &Labels, settings: &Settings) -> String {
 
 fn maker_of_ended(seen: &Seen, labels: &Labels, settings: &Settings) -> String {
     let spared = labels.retention.as_deref() == Some("stop_on_session_end");
-    let finished = moment(seen.raw.state.as_ref().and_then(|state| state.finished_at.as_deref()));
-    match settings.swept_after().filter(|_| !spared && !seen.never_started && finished != Moment(0)) {
-        Some(age) => format!("deletes it at its first start after {}", clock(finished + age)),
+    let finished = seen.raw.state.as_ref().and_then(|state| state.finished_at.as_deref()).and_then(moment);
+    match settings.swept_after().zip(finished).filter(|_| !spared && !seen.never_started) {
+        Some((age, finished)) => format!("deletes it at its first start after {}", clock(finished + age)),
         None if settings.leaves_running() => "starts it again when it needs it".to_owned(),
         None => "leaves it as it is".to_owned(),
     }
@@ -286,7 +286,7 @@ fn leak(seen: &Seen, labels: &Labels, settings: &Settings, told: bool, now: Mome
             None
         }
         Owner::Unknown(why) => {
-            tracing::debug!("whether the owner of {} lives cannot be told: {why}", short(&seen.sandbox));
+            tracing::debug!("whether the owner of {} lives cannot be told: {why}", short(seen.sandbox.as_str()));
             None
         }
     }

@@ -1,11 +1,11 @@
 //! Makes, starts, stops and removes: keeps the records in step with what runs, one change at a time for each environment.
 
 #[cfg(target_os = "linux")]
-use super::namespaces::{self, Namespaces};
-use super::on_host::{self, OnHost};
+use super::namespaces::Namespaces;
+use super::on_host::OnHost;
 use super::record::{Record, Records};
 use super::{LocalConfig, missing, unreachable};
-use crate::backend::{BackendError, BackendEvent, Progress, ProvisionSpec, Result, SandboxInfo};
+use crate::backend::{BackendError, BackendEvent, Progress, ProvisionSpec, Result};
 use crate::domain::{EnvId, FailureKind, FoundSandbox, SandboxId};
 use std::collections::HashMap;
 use std::os::unix::fs::DirBuilderExt;
@@ -75,25 +75,16 @@ impl Inner {
         Ok(false)
     }
 
-    /// A sandbox as inspected.
-    pub async fn info(&self, record: &Record) -> Result<SandboxInfo> {
-        let runs = self.runs(record).await?;
-        let found = record.found(runs);
-        if record.spec.on_host {
-            return Ok(on_host::info(found, &record.workspace));
-        }
-        #[cfg(target_os = "linux")]
-        return Ok(namespaces::info(found, record));
-        #[cfg(not(target_os = "linux"))]
-        Ok(on_host::info(found, &record.workspace))
+    /// A sandbox as it is listed.
+    pub async fn found(&self, record: &Record) -> Result<FoundSandbox> {
+        Ok(record.found(self.runs(record).await?))
     }
 
     /// Every sandbox of this profile.
     pub async fn list(&self) -> Result<Vec<FoundSandbox>> {
         let mut found = Vec::new();
         for record in self.records.all().map_err(|error| unreachable(&error))? {
-            let runs = self.runs(&record).await?;
-            found.push(record.found(runs));
+            found.push(self.found(&record).await?);
         }
         Ok(found)
     }
@@ -104,7 +95,7 @@ impl Inner {
         existing: Option<SandboxId>,
         wanted: ProvisionSpec,
         progress: &Progress,
-    ) -> Result<SandboxInfo> {
+    ) -> Result<FoundSandbox> {
         let gate = self.gate(&wanted.env);
         let _turn = gate.lock().await;
         let known = self.records.read(&wanted.env).map_err(|error| unreachable(&error))?;
@@ -133,7 +124,7 @@ impl Inner {
             Some(record) => {
                 let same = record.generation == wanted.generation;
                 if self.runs(&record).await? {
-                    return if same { self.info(&record).await } else { Err(other_generation(&record, &wanted)) };
+                    return if same { self.found(&record).await } else { Err(other_generation(&record, &wanted)) };
                 }
                 if record.generation > wanted.generation {
                     return Err(other_generation(&record, &wanted));
@@ -157,7 +148,7 @@ impl Inner {
         self.write(&record)?;
         if wanted.spec.on_host {
             self.on_host.start(&record);
-            return self.info(&record).await;
+            return self.found(&record).await;
         }
         progress("making the sandbox".into());
         #[cfg(target_os = "linux")]
@@ -178,7 +169,7 @@ impl Inner {
                 return Err(error);
             }
             if self.runs(&record).await? {
-                return self.info(&record).await;
+                return self.found(&record).await;
             }
             Err(BackendError::new(
                 FailureKind::Temporary,

@@ -35,7 +35,7 @@ pub use protocol::SessionRow as KnownSession;
 use super::details::Details;
 use super::{
     AttachSpec, Backend, BackendError, BackendEvent, Capabilities, ExecLink, ExecSpec, Probe, Progress, ProvisionSpec,
-    Result, SandboxInfo,
+    Result,
 };
 use crate::domain::{
     BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
@@ -206,12 +206,12 @@ impl Backend for LocalBackend {
         Box::pin(self.inner.list())
     }
 
-    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<SandboxInfo>> {
+    fn provision(&self, spec: ProvisionSpec, progress: Progress) -> BoxFuture<'_, Result<FoundSandbox>> {
         let inner = self.inner.clone();
         self.to_the_end(async move { inner.bring_up(None, spec, &progress).await })
     }
 
-    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<SandboxInfo>> {
+    fn start(&self, sandbox: SandboxId, spec: ProvisionSpec) -> BoxFuture<'_, Result<FoundSandbox>> {
         let inner = self.inner.clone();
         self.to_the_end(async move {
             let silent: Progress = Box::new(|_| {});
@@ -229,21 +229,17 @@ impl Backend for LocalBackend {
         self.to_the_end(async move { inner.remove(&sandbox).await })
     }
 
-    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<SandboxInfo>>> {
+    fn inspect(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<FoundSandbox>>> {
         Box::pin(async move {
             match self.inner.record_of(&sandbox)? {
-                Some(record) => self.inner.info(&record).await.map(Some),
+                Some(record) => self.inner.found(&record).await.map(Some),
                 None => Ok(None),
             }
         })
     }
 
     fn details(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Option<Details>>> {
-        Box::pin(async move {
-            let Some(record) = self.inner.record_of(&sandbox)? else { return Ok(None) };
-            let info = self.inner.info(&record).await?;
-            Ok(Some(details::told(&record, &info)))
-        })
+        Box::pin(async move { Ok(self.inner.record_of(&sandbox)?.as_ref().map(details::told)) })
     }
 
     fn evidence(&self, sandbox: SandboxId) -> BoxFuture<'_, Result<Evidence>> {

@@ -3,9 +3,9 @@
 use super::client::{Client, Failed};
 use super::protocol::{Answer, Launch, Op, Ready, SessionRow};
 use super::record::{Record, Records};
-use super::{LocalConfig, as_evidence, inside, launch, stopped, unreachable};
-use crate::backend::{AttachSpec, BackendError, BackendEvent, ExecLink, ExecSpec, Probe, Result, SandboxInfo};
-use crate::domain::{Evidence, FailureKind, FoundSandbox, Mount, Network, SandboxId, Size, Span};
+use super::{LocalConfig, as_evidence, launch, stopped, unreachable};
+use crate::backend::{AttachSpec, BackendError, BackendEvent, ExecLink, ExecSpec, Probe, Result};
+use crate::domain::{Evidence, FailureKind, Network, SandboxId, Size, Span};
 use crate::pty::unix::{Master, set_size};
 use crate::pty::{PtyControl, PtyLink};
 use futures_util::future::BoxFuture;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::DirBuilderExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
@@ -368,29 +368,6 @@ fn odd(record: &Record, answer: std::result::Result<(Answer, Vec<OwnedFd>), Fail
             format!("the sandbox gave an answer that does not fit: {answer:?}"),
             "stop it and start it again",
         ),
-    }
-}
-
-/// For people.
-pub fn info(found: FoundSandbox, record: &Record) -> SandboxInfo {
-    let text = |path: &Path| path.display().to_string();
-    let mut mounts = vec![
-        (text(&record.home), inside::INSIDE_HOME.to_owned(), false),
-        (text(&record.workspace), "/workspace".to_owned(), false),
-    ];
-    mounts.extend(
-        record
-            .spec
-            .mounts
-            .iter()
-            .map(|Mount { source, target, read_only }| (source.clone(), target.clone(), *read_only)),
-    );
-    SandboxInfo {
-        found,
-        user: format!("{} ({})", inside::INSIDE_USER, inside::INSIDE_ID),
-        home: inside::INSIDE_HOME.to_owned(),
-        limits: record.ready.as_ref().map(|ready| ready.limits.clone()).unwrap_or_default(),
-        mounts,
     }
 }
 

@@ -4,8 +4,8 @@ use super::protocol::ProcessRow;
 use super::record::Record;
 use super::shell::{self, NotStarted};
 use super::{as_evidence, not_run, process, stopped, weigh};
-use crate::backend::{AttachSpec, BackendError, ExecLink, ExecSpec, Result, SandboxInfo};
-use crate::domain::{Evidence, FailureKind, FoundSandbox, SandboxId, Size};
+use crate::backend::{AttachSpec, BackendError, ExecLink, ExecSpec, Result};
+use crate::domain::{Evidence, FailureKind, SandboxId, Size};
 use crate::pty::unix::{Master, set_size};
 use crate::pty::{PtyControl, PtyLink};
 use futures_util::FutureExt;
@@ -14,7 +14,7 @@ use portable_pty::{CommandBuilder, PtySize, native_pty_system};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -322,17 +322,6 @@ fn directory(record: &Record, cwd: Option<&str>) -> Result<PathBuf> {
         Ok(path)
     } else {
         Err(refused(format!("there is no directory {}", path.display())))
-    }
-}
-
-/// For people.
-pub fn info(found: FoundSandbox, workspace: &Path) -> SandboxInfo {
-    SandboxInfo {
-        found,
-        user: std::env::var("USER").unwrap_or_else(|_| "the host's user".into()),
-        home: std::env::var("HOME").unwrap_or_else(|_| "/".into()),
-        limits: vec![("isolation".into(), "none: a plain shell of the host".into())],
-        mounts: vec![(workspace.display().to_string(), workspace.display().to_string(), false)],
     }
 }
 
