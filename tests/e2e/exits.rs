@@ -145,7 +145,7 @@ struct Bare {
 }
 
 impl Bare {
-    fn open(profile: &Profile) -> Self {
+    fn open(profile: &Profile, args: &[&str]) -> Self {
         // Closed on exec: no other process, such as that of a test beside, may keep the terminal open.
         let flags = OFlag::O_RDWR | OFlag::O_NOCTTY | OFlag::O_CLOEXEC;
         let master = nix::pty::posix_openpt(flags).expect("a terminal");
@@ -154,9 +154,17 @@ impl Bare {
         let slave =
             OpenOptions::new().read(true).write(true).custom_flags(flags.bits()).open(name).expect("a terminal");
         let end = || Stdio::from(slave.try_clone().expect("a descriptor"));
-        let child =
-            profile.command(&["--foreground"]).stdin(end()).stdout(end()).stderr(end()).spawn().expect("it runs");
+        let child = profile.command(args).stdin(end()).stdout(end()).stderr(end()).spawn().expect("it runs");
         Self { child, master, slave }
+    }
+
+    /// The same with a first sandbox and its shell.
+    fn with_a_shell(profile: &Profile, args: &[&str]) -> Self {
+        let mut bare = Self::open(profile, args);
+        bare.read_until("new sandbox");
+        bare.master.write_all(b"n").expect("written");
+        bare.read_until("agent@");
+        bare
     }
 
     /// Reads until the program said `wanted`.
@@ -176,10 +184,7 @@ impl Bare {
 #[test]
 fn a_terminal_that_fails_ends_everything() {
     let profile = Profile::new();
-    let mut bare = Bare::open(&profile);
-    bare.read_until("new sandbox");
-    bare.master.write_all(b"n").expect("written");
-    bare.read_until("agent@");
+    let bare = Bare::with_a_shell(&profile, &["--foreground"]);
     let all = Process::tree(i32::try_from(bare.child.id()).unwrap());
     let Bare { mut child, master, .. } = bare;
     drop(master);
@@ -188,12 +193,25 @@ fn a_terminal_that_fails_ends_everything() {
 }
 
 #[test]
+fn a_terminal_that_fails_ends_its_client_and_nothing_else() {
+    let profile = Profile::new();
+    let bare = Bare::with_a_shell(&profile, &[]);
+    let (host, sessions) = (profile.host_process(), profile.sessions());
+    let Bare { mut child, master, slave } = bare;
+    drop((master, slave));
+    Bare::wait(&mut child);
+    assert!(host.lives());
+    assert_eq!(profile.sessions()[0]["id"], sessions[0]["id"]);
+    let mut again = Bare::open(&profile, &[]);
+    again.read_until("agent@");
+    profile.shut_down();
+    Bare::wait(&mut again.child);
+}
+
+#[test]
 fn a_terminal_that_takes_nothing_does_not_hold_up_the_end() {
     let profile = Profile::new();
-    let mut bare = Bare::open(&profile);
-    bare.read_until("new sandbox");
-    bare.master.write_all(b"n").expect("written");
-    bare.read_until("agent@");
+    let mut bare = Bare::with_a_shell(&profile, &["--foreground"]);
     // Nobody reads from here on: the program's writes block as soon as the terminal is full.
     bare.master.write_all(b"yes $RANDOM$RANDOM$RANDOM$RANDOM\r").expect("written");
     let host = profile.host_process();
