@@ -6,12 +6,12 @@ use crate::api::ApiError;
 use crate::api::ErrorCode;
 use crate::backend::Backend;
 use crate::backend::docker::places::Found;
-use crate::backend::docker::{Spot, examine};
+use crate::backend::docker::{Spot, examine, mounted};
 use crate::backend::local::LocalBackend;
 use crate::runtime::options::{HostError, HostOptions};
 use crate::runtime::{discovery, start};
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What became of one thing that was looked at.
 struct Check {
@@ -65,7 +65,8 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let checks = context.wait(async {
         let (local, docker) = tokio::join!(check_local(LocalBackend::new(local)), check_engines(&engines.spots));
         let docker = with_default(docker, &engines);
-        Ok([local].into_iter().chain(docker).chain(check_hermes()).collect::<Vec<_>>())
+        let folders = check_folders(&engines.spots, &docker).await;
+        Ok([local].into_iter().chain(docker).chain(check_hermes()).chain(folders).collect::<Vec<_>>())
     })?;
     let works = checks.iter().any(|check| check.kind != "hermes" && check.state == State::Works);
     if context.json {
@@ -149,6 +150,32 @@ fn check_hermes() -> Vec<Check> {
         default: false,
     };
     discovery::hermes().into_iter().map(check).collect()
+}
+
+/// Folders of hermes-agents whose containers are gone. Nothing is said where an engine that should be there does not
+/// answer: its containers may use them.
+async fn check_folders(spots: &[Spot], engines: &[Check]) -> Option<Check> {
+    let fails = engines.iter().any(|check| check.state == State::Fails);
+    if fails || !engines.iter().any(|check| check.state == State::Works) {
+        return None;
+    }
+    let mut all = BTreeSet::new();
+    let single = spots.iter().filter(|spot| spot.places.len() == 1);
+    for told in futures_util::future::join_all(single.map(|spot| mounted(&spot.places[0]))).await {
+        all.extend(told.unwrap_or_default());
+    }
+    let left = discovery::unused_folders(&all);
+    let shown = left.iter().map(|folder| folder.display().to_string()).collect::<Vec<_>>().join(", ");
+    (!left.is_empty()).then(|| Check {
+        kind: "hermes",
+        name: "hermes-agent".into(),
+        url: None,
+        named_by: None,
+        state: State::Works,
+        detail: format!("files of containers that are gone: {shown}"),
+        hint: "its next container for the same task uses them again; delete by hand what nobody needs".into(),
+        default: false,
+    })
 }
 
 fn shape(check: &Check) -> Value {

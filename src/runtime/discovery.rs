@@ -3,7 +3,10 @@
 use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
 use crate::backend::Backend;
+use crate::hermes::folders;
 use crate::hermes::home::{Home, Places};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 /// Looks around and tells the model. Never delays anything.
@@ -25,10 +28,21 @@ pub fn look_around(backends: Vec<Arc<dyn Backend>>, inbox: Inbox) {
     });
 }
 
+fn homes() -> Vec<Home> {
+    Places::new(&|name| std::env::var(name).ok()).homes()
+}
+
+/// Folders of hermes-agents with the files of containers that are gone, none of which holds one of these mounted
+/// paths.
+#[must_use]
+pub fn unused_folders(mounted: &BTreeSet<PathBuf>) -> BTreeSet<PathBuf> {
+    homes().iter().flat_map(|home| folders::unused(home, mounted)).collect()
+}
+
 /// What is here of hermes-agent, for people: a sentence for each home.
 #[must_use]
 pub fn hermes() -> Vec<String> {
-    let homes = Places::new(&|name| std::env::var(name).ok()).homes();
+    let homes = homes();
     let sentence = |home: &Home| {
         let settings = home.settings();
         let backend = settings.backend.as_deref().unwrap_or("local");

@@ -180,5 +180,10 @@ fn folders_that_no_container_uses_are_named_and_stay() {
     assert!(folders::unused(&home, &mounted()).is_empty());
     agent.remove(&id);
     assert_eq!(folders::unused(&home, &mounted()), [agent.sandboxes().join("default")]);
+    let profile = agent.profile("off");
+    let output = profile.run(&["doctor"]);
+    let said = super::common::text(&output);
+    let folder = agent.sandboxes().join("default").display().to_string();
+    assert!(said.contains(&format!("files of containers that are gone: {folder}")), "{said}");
     assert!(agent.sandboxes().join("default/workspace/marker").exists());
 }

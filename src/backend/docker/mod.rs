@@ -43,6 +43,26 @@ pub use kin::Kin;
 pub use labels::profile as profile_label;
 pub use places::{Place, Spot};
 
+use super::details::{Details, Stats};
+use super::{
+    AttachSpec, Backend, BackendError, BackendEvent, Candidate, Capabilities, ExecLink, ExecSpec, Probe, Progress,
+    ProvisionSpec, Result, Standing,
+};
+use crate::domain::{
+    BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
+};
+use crate::hermes::home::Places;
+use crate::pty::PtyLink;
+use bollard::query_parameters::ListContainersOptionsBuilder;
+use futures_util::future::BoxFuture;
+use futures_util::stream::BoxStream;
+use manage::Inner;
+use std::collections::BTreeSet;
+use std::future::Future;
+use std::path::PathBuf;
+use std::sync::{Arc, PoisonError};
+use std::time::Duration;
+
 /// Asks who answers at a place: what it is, for people, and the engine's own id, where it has one that lasts.
 ///
 /// # Errors
@@ -54,24 +74,17 @@ pub async fn examine(place: &Place) -> std::result::Result<(String, Option<Strin
     }
 }
 
-use super::details::{Details, Stats};
-use super::{
-    AttachSpec, Backend, BackendError, BackendEvent, Candidate, Capabilities, ExecLink, ExecSpec, Probe, Progress,
-    ProvisionSpec, Result, Standing,
-};
-use crate::domain::{
-    BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
-};
-use crate::hermes::home::Places;
-use crate::pty::PtyLink;
-use futures_util::future::BoxFuture;
-use futures_util::stream::BoxStream;
-use manage::Inner;
-use std::collections::BTreeSet;
-use std::future::Future;
-use std::path::PathBuf;
-use std::sync::{Arc, PoisonError};
-use std::time::Duration;
+/// Paths of the host that are mounted in any container at a place, running or not.
+///
+/// # Errors
+/// It does not answer: why.
+pub async fn mounted(place: &Place) -> std::result::Result<BTreeSet<PathBuf>, String> {
+    let engine = engine::connect(place).await.map_err(|failed| failed.why)?;
+    let options = ListContainersOptionsBuilder::default().all(true).build();
+    let listed = engine.docker.list_containers(Some(options)).await.map_err(|error| error.to_string())?;
+    let mounts = listed.into_iter().flat_map(|one| one.mounts.unwrap_or_default());
+    Ok(mounts.filter_map(|mount| mount.source.map(PathBuf::from)).collect())
+}
 
 /// What the docker backend needs to know.
 #[derive(Clone, Debug)]
