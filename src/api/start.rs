@@ -15,6 +15,20 @@ use tokio::time::Instant;
 /// Time in which a host that was started must answer.
 const START_TIME: Duration = Duration::from_secs(2);
 
+/// Makes the folders of a profile where they are not there.
+///
+/// # Errors
+/// One cannot be made, or is not safe to use.
+pub fn make_folders(paths: &Paths) -> Result<(), ApiError> {
+    paths.create().map_err(|error| {
+        ApiError::new(
+            ErrorCode::Failed,
+            format!("cannot use the folders of this profile: {error}"),
+            "correct that, or use another profile with HTUI_HOME=DIR",
+        )
+    })
+}
+
 /// Connects to the host of a profile; starts one if none runs, and waits up to 2 s for it.
 ///
 /// # Errors
@@ -29,8 +43,7 @@ pub async fn connect_or_start(
         other => return other,
     };
     if Owner::present(paths).is_none() {
-        // The folders are needed for what the host says; if they cannot be made, the host will say why.
-        let _ = paths.create();
+        make_folders(paths)?;
     }
     let mut child = spawn(paths, config, endpoint).map_err(|error| {
         let message = format!("{}; and cannot start one: {error}", first.message);

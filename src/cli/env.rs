@@ -159,13 +159,18 @@ fn place(env: &Value) -> String {
     }
 }
 
+/// Nothing about it is decided for now.
+fn is_frozen(env: &Value) -> bool {
+    env["verdict"]["kind"] == "frozen"
+}
+
 /// What the table says of an environment's future: who holds it, or when it is due.
 fn future(env: &Value) -> (String, Style) {
     let holders = env["holders"].as_array().map(Vec::as_slice).unwrap_or_default();
     match (holders, seconds_until(&env["idle_deadline_at"])) {
+        _ if is_frozen(env) => (text(&env["verdict"], "reason"), Style::Yellow),
         ([], Some(left)) if left <= 60 => (format!("due in {}", clock(left)), Style::Yellow),
         ([], Some(left)) => (format!("due in {}", clock(left)), Style::Plain),
-        ([], None) if env["paused"] == true => ("paused by somebody else".to_owned(), Style::Yellow),
         ([], None) if !env["watched"]["leak"].is_null() => {
             (format!("leaked: {}", text(&env["watched"]["leak"], "kind").replace('_', " ")), Style::Yellow)
         }
@@ -181,10 +186,22 @@ fn future(env: &Value) -> (String, Style) {
     }
 }
 
+/// Its phase, or what keeps everything about it as it is.
+fn standing(env: &Value) -> String {
+    let phase = text(env, "phase");
+    if phase == "ready" && env["paused"] == true {
+        "paused".to_owned()
+    } else if is_frozen(env) {
+        "frozen".to_owned()
+    } else {
+        phase
+    }
+}
+
 fn phase_style(phase: &str) -> Style {
     match phase {
         "ready" => Style::Green,
-        "provisioning" | "reaping" => Style::Yellow,
+        "provisioning" | "reaping" | "paused" | "frozen" => Style::Yellow,
         "lost" | "failed" => Style::Red,
         _ => Style::Dim,
     }
@@ -197,7 +214,7 @@ fn list(out: &Printer, reply: &Value) -> Result<(), Failure> {
         .unwrap_or_default()
         .iter()
         .map(|env| {
-            let phase = text(env, "phase");
+            let phase = standing(env);
             let style = phase_style(&phase);
             vec![
                 (text(env, "name"), Style::Bold),
@@ -227,7 +244,7 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
         items.as_array().map(|items| items.iter().map(each).collect::<Vec<_>>().join("\n")).unwrap_or_default()
     };
     let word = |item: &Value| item.as_str().map(output::plain).unwrap_or_default();
-    let phase = text(env, "phase");
+    let phase = standing(env);
     let sandbox = match &env["sandbox"] {
         Value::Null => String::new(),
         sandbox => format!("{} (generation {})", text(sandbox, "id"), sandbox["generation"]),

@@ -5,6 +5,7 @@ use super::output::{self, Failure, Printer, Style, clock, print_json, seconds_un
 use crate::api::host;
 use crate::api::protocol::{self, Nothing};
 use crate::api::show::{self, Left};
+use crate::api::start;
 use crate::api::{ApiCall, ApiError, ErrorCode};
 use crate::runtime::options::{HostError, HostOptions};
 use crate::runtime::panics;
@@ -45,13 +46,7 @@ pub(super) struct Shutdown {
 fn options(context: &Context, screen: bool, leaves: bool) -> Result<HostOptions, Failure> {
     let paths = context.paths()?;
     let config = context.config(&paths)?;
-    paths.create().map_err(|error| {
-        ApiError::new(
-            ErrorCode::Failed,
-            format!("cannot use the folders of this profile: {error}"),
-            "correct that, or use another profile with HTUI_HOME=DIR",
-        )
-    })?;
+    start::make_folders(&paths)?;
     Ok(HostOptions { paths, config, endpoint: context.endpoint.clone(), screen, leaves })
 }
 

@@ -23,6 +23,8 @@ pub enum ConfigError {
     Read {
         /// The file.
         path: PathBuf,
+        /// Whether the user named it.
+        named: bool,
         /// What the system says.
         error: io::Error,
     },
@@ -45,8 +47,9 @@ impl ConfigError {
     #[must_use]
     pub fn hint(&self) -> String {
         match self {
-            Self::Read { path, .. } => {
-                format!("check that {} exists and can be read, or leave --config out", path.display())
+            Self::Read { path, named, .. } => {
+                let otherwise = if *named { "leave --config out" } else { "use another profile with HTUI_HOME=DIR" };
+                format!("check that {} is a file that can be read, or {otherwise}", path.display())
             }
             Self::Syntax { line, .. } => {
                 format!("correct line {line}, or move the file away to run with the defaults")
@@ -62,8 +65,11 @@ impl ConfigError {
 pub fn load(path: &Path, named: bool) -> Result<LoadedConfig, ConfigError> {
     let text = match fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound && !named => String::new(),
-        Err(error) => return Err(ConfigError::Read { path: path.to_owned(), error }),
+        // What stands in the way of its folder is said of that.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) && !named => {
+            String::new()
+        }
+        Err(error) => return Err(ConfigError::Read { path: path.to_owned(), named, error }),
     };
     let table = text.parse::<toml::Table>().map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);

@@ -3,7 +3,7 @@
 use super::support::{Host, Outcome, Profile, wait_for};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
 fn mode(path: &Path) -> u32 {
@@ -246,6 +246,23 @@ fn a_deep_profile_has_a_socket_all_the_same() {
     // Also from where the session's runtime folder is not known.
     let elsewhere = profile.command(&["--json", "status"]).env("HTUI_HOME", &deep).output().unwrap();
     assert_eq!(Outcome::of(elsewhere).json()["pid"], host.0.id());
+}
+
+#[test]
+fn a_profile_whose_folders_cannot_be_made_says_which_and_why() {
+    let profile = Profile::new();
+    let file = profile.path().join("a-file");
+    fs::write(&file, "").unwrap();
+    for place in [file.join("here"), PathBuf::from("/proc/here")] {
+        for args in [["--json", "env", "list"].as_slice(), &["--json", "serve"]] {
+            let outcome = Outcome::of(profile.command(args).env("HTUI_HOME", &place).output().unwrap());
+            let error = outcome.error(1, "failed");
+            let message = error["message"].as_str().unwrap();
+            let start = format!("cannot use the folders of this profile: {}", place.display());
+            assert!(message.starts_with(&start), "{args:?}: {error}");
+            assert!(error["hint"].as_str().unwrap().contains("HTUI_HOME"), "{error}");
+        }
+    }
 }
 
 #[test]

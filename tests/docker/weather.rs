@@ -2,7 +2,7 @@
 //!
 //! Times are printed for people. What is asserted is generous: the machine of a test may be busy.
 
-use super::common::{PATIENCE, Profile, Tmux, moment, wait_for};
+use super::common::{PATIENCE, Profile, Tmux, moment, text, wait_for};
 use super::engine::{self, Cleaner, Image};
 use super::own_engine::{Dockerd, Tap};
 use bollard::Docker;
@@ -104,6 +104,11 @@ impl Weather {
     async fn state(&self) -> bollard::models::ContainerState {
         let found = self.docker.inspect_container(&self.id, None::<InspectContainerOptions>).await;
         found.expect("it is there").state.expect("a state")
+    }
+
+    /// As `env list` shows it to people.
+    fn listed(&self) -> String {
+        text(&self.profile.run(&["env", "list"]))
     }
 
     async fn over(self) {
@@ -214,6 +219,7 @@ async fn a_pause_is_shown_and_ends_nothing() {
         let now = Instant::now();
         weather.docker.pause_container(&weather.id).await.expect("paused");
         weather.shown("a pause", now, |screen| Weather::row(screen).contains("paused") && weather.keeps(screen));
+        assert!(weather.listed().contains("  paused  paused by somebody else"), "{}", weather.listed());
         let now = Instant::now();
         weather.docker.unpause_container(&weather.id).await.expect("goes on");
         weather.shown("its end", now, |screen| !Weather::row(screen).contains("paused"));
@@ -267,6 +273,7 @@ async fn while_an_engine_is_away_nothing_is_decided_and_nobody_hammers_at_its_do
     weather.shown("the engine is killed", now, |screen| screen.contains("✕ docker") && weather.keeps(screen));
     let verdict = || weather.profile.env("box")["verdict"]["kind"].as_str().map(str::to_owned);
     assert_eq!(verdict().as_deref(), Some("frozen"));
+    assert!(weather.listed().contains("  frozen  docker does not answer"), "{}", weather.listed());
     let before = tap.calls();
     // The deadline passes, and more.
     let patience = outage() + Duration::from_secs(5);
