@@ -15,12 +15,18 @@ use std::sync::{Arc, Mutex};
 pub struct Dockerd {
     folder: tempfile::TempDir,
     live_restore: bool,
+    more: Vec<String>,
     process: Mutex<Option<Child>>,
 }
 
 impl Dockerd {
     /// Starts one; with `live_restore` its containers run on without it. `None`, with a word, where there cannot be one.
     pub fn start(live_restore: bool) -> Option<Self> {
+        Self::start_with(live_restore, Vec::new())
+    }
+
+    /// With further arguments.
+    pub fn start_with(live_restore: bool, more: Vec<String>) -> Option<Self> {
         let possible = Command::new("dockerd").arg("--version").output().is_ok_and(|output| output.status.success());
         if !possible || !nix::unistd::geteuid().is_root() {
             skip("no engine of the test's own: dockerd is not installed, or this is not root");
@@ -28,7 +34,7 @@ impl Dockerd {
         }
         // Its socket, and those that it makes below its state, have short paths.
         let folder = tempfile::Builder::new().prefix("htui-e").tempdir_in("/tmp").expect("a folder");
-        let engine = Self { folder, live_restore, process: Mutex::default() };
+        let engine = Self { folder, live_restore, more, process: Mutex::default() };
         engine.up();
         Some(engine)
     }
@@ -46,6 +52,7 @@ impl Dockerd {
             .args(["-H", &format!("unix://{}", path("e.sock")), "--data-root", &path("data")])
             .args(["--exec-root", &path("exec"), "--pidfile", &path("pid")])
             .args(["--bridge=none", "--iptables=false", "--ip-forward=false"])
+            .args(&self.more)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log);

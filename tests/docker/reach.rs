@@ -2,8 +2,9 @@
 
 use super::common::{Profile, text, wait_for};
 use super::endpoints::{backend_at, next};
-use super::engine;
+use super::engine::{self, Image};
 use super::mock::{Mock, serve};
+use super::own_engine::Dockerd;
 use super::world::{World, command, read_until};
 use hermes_tui::backend::docker::{Address, Place, Tls};
 use hermes_tui::backend::{Backend, BackendEvent};
@@ -134,6 +135,25 @@ async fn an_engine_behind_tls_is_used_like_any_other() {
     })
     .await;
     prove(world, place(port, Tls::of(certificates.0.path(), true))).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_engine_that_asks_for_certificates_itself_is_used_like_any_other() {
+    let certificates = Certificates::make();
+    let free = std::net::TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr());
+    let port = free.expect("a port").port();
+    let file = |name: &str, file: &str| format!("--{name}={}", certificates.at(file).display());
+    let more = vec![
+        format!("--host=tcp://127.0.0.1:{port}"),
+        "--tlsverify".to_owned(),
+        file("tlscacert", "ca.pem"),
+        file("tlscert", "server.pem"),
+        file("tlskey", "server-key.pem"),
+    ];
+    let Some(own) = Dockerd::start_with(false, more) else { return };
+    let image = Image::usual(&own.socket()).await;
+    prove(World::with(own.socket(), image), place(port, Tls::of(certificates.0.path(), true))).await;
+    engine::wait(async { drop(own) });
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
