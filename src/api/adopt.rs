@@ -4,35 +4,16 @@ use super::about::About;
 use super::nearest::nearest;
 use super::protocol::EnvAdopt;
 use super::shapes;
-use crate::backend::{BackendError, Candidate, Standing};
-use crate::domain::{EndpointId, FailureKind, Refusal, RefusalKind, Request, SandboxState};
+use crate::backend::BackendError;
+use crate::domain::{EndpointId, Refusal, RefusalKind, Request};
+use crate::runtime::candidates::{candidates, word};
 use serde_json::{Value, json};
-use std::time::Duration;
-
-/// An engine that takes longer is said not to answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-
-type Found = (EndpointId, Result<Vec<Candidate>, BackendError>);
-
-/// What every endpoint holds that is not listed.
-async fn candidates(about: &About) -> Vec<Found> {
-    // Places where no engine ever was are none of those that somebody waits for.
-    let listed = about.backends().iter().filter(|(_, backend)| backend.standing() == Standing::Listed);
-    let asked = listed.map(|(endpoint, backend)| async move {
-        let found = tokio::time::timeout(PATIENCE, backend.candidates()).await.unwrap_or_else(|_| {
-            let message = format!("{endpoint} did not answer within {} s", PATIENCE.as_secs());
-            Err(BackendError::new(FailureKind::Unreachable, message, "`hermes-tui doctor` says what was tried"))
-        });
-        (endpoint.clone(), found)
-    });
-    futures_util::future::join_all(asked).await
-}
 
 /// The answer to `env.candidates`.
 pub(super) async fn list(about: &About) -> Value {
     let mut all = Vec::new();
     let mut unreachable = Vec::new();
-    for (endpoint, found) in candidates(about).await {
+    for (endpoint, found) in candidates(about.backends()).await {
         match found {
             Ok(found) => all.extend(found.iter().map(|one| {
                 json!({"endpoint": endpoint, "container": one.sandbox, "name": one.name, "image": one.image,
@@ -42,14 +23,6 @@ pub(super) async fn list(about: &About) -> Value {
         }
     }
     shapes::reply(json!({"candidates": all, "unreachable": unreachable}))
-}
-
-fn word(state: SandboxState) -> &'static str {
-    match state {
-        SandboxState::Running => "running",
-        SandboxState::Paused => "paused",
-        SandboxState::Stopped => "stopped",
-    }
 }
 
 /// The request to show the container that is meant: by its name, `endpoint/name`, or the beginning of its id. One that
@@ -63,7 +36,7 @@ pub(super) async fn request(about: &About, params: &EnvAdopt) -> Result<Request,
         Some((place, name)) => (Some(place), name),
         None => (None, text),
     };
-    let all = candidates(about).await;
+    let all = candidates(about.backends()).await;
     let here = |endpoint: &EndpointId| place.is_none_or(|place| place == endpoint.as_str());
     let mut matches: Vec<(EndpointId, String)> = Vec::new();
     let mut names: Vec<String> = Vec::new();

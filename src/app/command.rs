@@ -95,6 +95,8 @@ pub enum Action {
     NewEnv,
     /// A new environment with every default, at once.
     NewEnvNow,
+    /// A container of somebody else: chosen from a list, it is shown from then on.
+    Adopt,
     /// Another name for the environment.
     RenameEnv,
     /// Starts the sandbox.
@@ -110,12 +112,13 @@ impl Action {
     #[must_use]
     pub fn only_looks(self) -> bool {
         use Action::{
-            Back, CopyMode, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NextPane, NextTab, Open, Palette, Pick,
-            PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
+            Back, CopyMode, Details, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NextPane, NextTab, Open,
+            Palette, Pick, PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
         };
         matches!(
             self,
             Back | CopyMode
+                | Details
                 | Explain
                 | Filter
                 | Focus(_)
@@ -246,6 +249,7 @@ pub const COMMANDS: &[Command] = commands! {
     Environments "env-shell" "new shell" "A further shell in the environment" ["S"] ["c"] [] false Action::OpenNew;
     Environments "env-new-now" "new, defaults" "A new environment with every default and a shell in it, at once" [] ["n"] [] false Action::NewEnvNow;
     Environments "env-new" "new" "A new environment: choose what it shall be" ["N"] ["N" "f"] [] false Action::NewEnv;
+    Environments "env-adopt" "other" "Show a container that is not listed: pick one; nothing in it is changed" ["A"] ["A"] [] false Action::Adopt;
     Environments "env-fold" "details" "Fold the group; show or hide the environment's details" [] ["space"] [] false Action::Fold;
     Environments "env-filter" "filter" "Filter the environments" [] ["/"] [] false Action::Filter;
     Environments "env-pin" "pin" "Stop the idle clock, or let it run again" ["P"] ["P" "p"] [] false Action::Pin;

@@ -29,7 +29,7 @@ mod view;
 pub mod view_model;
 
 pub use model::Model;
-pub use msg::{ClientCaps, ClientId, Cmd, Msg, Role, Stream};
+pub use msg::{ClientCaps, ClientId, Cmd, Container, Msg, Role, Stream};
 pub use saved::Layout;
 pub use update::update;
 pub use view::details::{LookedAt, looked_at};

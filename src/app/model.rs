@@ -200,6 +200,8 @@ pub(super) enum Asked {
     Session(SessionId),
     /// An environment, with a shell for this client once it is ready.
     Environment(ClientId, EnvId),
+    /// A container of somebody else, which this client chose.
+    Adopted(ClientId),
     /// The end of everything.
     Shutdown,
     /// Something whose refusal is to be shown.

@@ -1,7 +1,7 @@
 //! What comes in to `update`, and what goes out.
 
 use super::saved::Layout;
-use crate::domain::{CallId, Effect, EnvId, Event, SessionId, Size};
+use crate::domain::{CallId, Effect, EndpointId, EnvId, Event, SessionId, Size};
 use crossterm::event::{KeyEvent, MouseEvent};
 
 /// One attached terminal.
@@ -35,6 +35,19 @@ pub enum Stream {
     Out,
     /// Standard error.
     Err,
+}
+
+/// A container that is not listed, and may be chosen.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Container {
+    /// Where it is.
+    pub endpoint: EndpointId,
+    /// Its name there.
+    pub name: String,
+    /// What it was made from; empty if that has no name.
+    pub image: String,
+    /// Whether it runs, in a word.
+    pub state: &'static str,
 }
 
 /// One thing that happened to the screen or the core.
@@ -134,6 +147,15 @@ pub enum Msg {
         /// The line.
         text: String,
     },
+    /// The containers that a client can choose from, and why some places do not answer.
+    Containers {
+        /// Which client asked.
+        client: ClientId,
+        /// The containers.
+        found: Vec<Container>,
+        /// One sentence each.
+        failed: Vec<String>,
+    },
     /// What was found on this machine, for the welcome: name, state, usable.
     Found(Vec<(String, String, bool)>),
     /// Something to tell every client that the core does not know of (journal trouble, configuration).
@@ -172,6 +194,8 @@ pub enum Cmd {
     },
     /// Ring the client's bell.
     Bell(ClientId),
+    /// Ask what containers the client can choose from.
+    FindContainers(ClientId),
     /// Tabs and splits are to be kept.
     SaveLayout(Layout),
     /// The client leaves; everything runs on.

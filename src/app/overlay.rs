@@ -5,6 +5,7 @@ use super::form::Form;
 use super::input::Line;
 use super::layout::PaneId;
 use super::model::TabId;
+use super::msg::Container;
 use crate::domain::{CallId, ConversationId, EnvId};
 use std::collections::BTreeSet;
 
@@ -55,12 +56,23 @@ pub enum Overlay {
 }
 
 /// What a list holds.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Listed {
     /// Commands.
     Commands,
     /// Tabs, panes and environments.
     Places,
+    /// Containers that are not listed; `None` while they are asked for.
+    Containers(Option<Containers>),
+}
+
+/// What is known of containers that are not listed.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Containers {
+    /// Those that can be chosen.
+    pub found: Vec<Container>,
+    /// Why some places do not answer, one sentence each.
+    pub failed: Vec<String>,
 }
 
 /// What a line is typed for.

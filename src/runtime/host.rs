@@ -4,6 +4,7 @@
 //! or the next deadline: there is no tick.
 
 use super::calls::{self, Calls};
+use super::candidates;
 use super::clock::Clock;
 use super::details::Looks;
 use super::effects::{Ending, Performer, Provisioning, session_env};
@@ -416,6 +417,9 @@ impl Host {
                 if let Some(screen) = self.clients.get_mut(&client) {
                     screen.bell();
                 }
+            }
+            Cmd::FindContainers(client) => {
+                candidates::tell(self.performer.backends().clone(), client, self.inbox.clone())
             }
             Cmd::SaveLayout(layout) => self.journal.save_layout(&layout),
             Cmd::Detach(client) => {

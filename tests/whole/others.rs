@@ -1,11 +1,11 @@
 //! Sandboxes that are not ours, with the whole host around them.
 
 use crate::harness::{Build, START, World, until};
-use hermes_tui::backend::fake::FakeBackend;
-use hermes_tui::backend::{BackendEvent, ProvisionSpec};
+use hermes_tui::backend::fake::{FakeBackend, Op};
+use hermes_tui::backend::{BackendError, BackendEvent, ProvisionSpec};
 use hermes_tui::domain::{
-    Answer, BackendKind, CallId, Consent, Deed, EndpointId, EnvId, EnvSpec, Event, Generation, HermesReap, Leak,
-    LeakKind, NoticeKind, Origin, Persistence, Phase, RefusalKind, Request, SandboxId, Scope, Span, Watched,
+    Answer, BackendKind, CallId, Consent, Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, HermesReap,
+    Leak, LeakKind, NoticeKind, Origin, Persistence, Phase, RefusalKind, Request, SandboxId, Scope, Span, Watched,
 };
 use hermes_tui::runtime::clock::ManualClock;
 use std::path::Path;
@@ -99,6 +99,35 @@ async fn one_that_was_started_again_between_decision_and_deed_is_spared() {
     let refused = world.ask(Request::EndOther { env: id.clone(), deed: Deed::Remove, force: true }).await;
     assert!(refused.expect_err("a surprise").message.contains("started again meanwhile"));
     assert_eq!(world.asked("remove"), 0);
+}
+
+#[tokio::test]
+async fn a_container_is_chosen_from_a_list_on_the_screen() {
+    let backend = backend();
+    backend.plant_other(wanted("db", Persistence::Unknown), Origin::Foreign, None);
+    backend.plant_other(wanted("web", Persistence::Unknown), Origin::Foreign, None);
+    let mut world = start(&backend, &ManualClock::new(START), None).await;
+    world.keys("A").await;
+    let list = world.see("web").await;
+    assert!(list.contains("show a container") && list.contains("docker, running"), "{list}");
+    world.typed("db").await;
+    let list = world.see_that("only the one", |text| !text.contains("web")).await;
+    assert!(list.contains("db"), "{list}");
+    world.keys("enter").await;
+    let chosen = world.until("the chosen one", |state| state.environments.keys().next().cloned()).await;
+    assert_eq!(world.env(&chosen).await.name, "db");
+    // It is selected.
+    world.keys("enter").await;
+    world.until("a shell in it", |state| state.sessions.values().any(|one| one.env == chosen).then_some(())).await;
+    world.keys("ctrl+b A").await;
+    world.typed("db").await;
+    world.see("nothing matches").await;
+    world.keys("esc").await;
+    // What cannot be asked says why.
+    backend.fail_next(Op::List, BackendError::new(FailureKind::Unreachable, "docker does not answer", "start it"));
+    world.keys("ctrl+b A").await;
+    world.see("docker does not answer").await;
+    world.assert_correct();
 }
 
 #[tokio::test]

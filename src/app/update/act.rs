@@ -114,6 +114,10 @@ impl Model {
                 let form = Form::new(&self.options.env);
                 self.overlay(client, Overlay::Form(form));
             }
+            Action::Adopt => {
+                self.list(client, Listed::Containers(None));
+                cmds.push(Cmd::FindContainers(client));
+            }
             Action::NewEnvNow => {
                 let spec = self.options.env.spec();
                 self.new_env(now, client, None, spec, cmds);
@@ -233,6 +237,16 @@ impl Model {
             c.sidebar.selected = Some(super::super::client::RowKey::Env(env));
         }
         c.nav = true;
+        c.dirty = true;
+        self.scroll_to_selected(client);
+    }
+
+    /// Its row is selected, and keys go to the sidebar.
+    pub(super) fn select_env(&mut self, client: ClientId, env: EnvId) {
+        let Some(c) = self.clients.get_mut(&client) else { return };
+        c.nav = true;
+        c.sidebar.hidden = false;
+        c.sidebar.selected = Some(super::super::client::RowKey::Env(env));
         c.dirty = true;
         self.scroll_to_selected(client);
     }

@@ -25,7 +25,12 @@ impl Model {
             return false;
         }
         let asked = self.asked.remove(&to);
-        let Answer::Refused(refusal) = answer else { return true };
+        let Answer::Refused(refusal) = answer else {
+            if let (Some(Asked::Adopted(client)), Answer::Environment(env)) = (asked, answer) {
+                self.select_env(client, env.clone());
+            }
+            return true;
+        };
         match asked {
             // What failed while opening stands in its pane; what was never listed has nothing to show.
             Some(Asked::Session(session)) if !self.state.sessions.contains_key(&session) => {
@@ -42,7 +47,9 @@ impl Model {
                 self.shutting_down = false;
                 self.say(now, Level::Error, told(refusal), None);
             }
-            Some(Asked::Other(client)) => self.say(now, Level::Error, told(refusal), Some(client)),
+            Some(Asked::Other(client) | Asked::Adopted(client)) => {
+                self.say(now, Level::Error, told(refusal), Some(client))
+            }
             Some(Asked::Session(_) | Asked::Environment(..)) | None => {}
         }
         true

@@ -82,6 +82,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             m.work.seen.entry(env).or_default().usage = text;
             m.touch();
         }
+        Msg::Containers { client, found, failed } => m.found_containers(client, found, failed),
         Msg::Found(found) => {
             m.work.found = found;
             m.touch();

@@ -3,10 +3,10 @@
 use super::super::client::RowKey;
 use super::super::command::{Action, COMMANDS};
 use super::super::form::check_name;
-use super::super::model::{Model, TabId};
-use super::super::msg::{ClientId, Cmd};
-use super::super::overlay::{Listed, Overlay, Prompted};
-use super::super::view::lists::{Place, command_rows, places};
+use super::super::model::{Asked, Model, TabId};
+use super::super::msg::{ClientId, Cmd, Container};
+use super::super::overlay::{Containers, Listed, Overlay, Prompted};
+use super::super::view::lists::{Place, command_rows, containers, places};
 use crate::config::KeyPress;
 use crate::domain::{Moment, Request};
 use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
@@ -28,9 +28,10 @@ impl Model {
             }
             Overlay::Dialog(dialog) => self.dialog_key(now, client, dialog, key, cmds),
             Overlay::List { of, mut input, selected } => {
-                let rows = match of {
+                let rows = match &of {
                     Listed::Commands => command_rows(self, client, input.text()).len(),
                     Listed::Places => places(self, input.text()).len(),
+                    Listed::Containers(known) => containers(known.as_ref(), input.text()).len(),
                 };
                 let last = rows.saturating_sub(1);
                 let ctrl = key.mods == KeyModifiers::CONTROL;
@@ -127,6 +128,13 @@ impl Model {
 
     fn chosen(&mut self, now: Moment, client: ClientId, of: Listed, typed: &str, selected: usize, cmds: &mut Vec<Cmd>) {
         match of {
+            Listed::Containers(known) => {
+                let chosen = containers(known.as_ref(), typed).into_iter().nth(selected);
+                if let Some(Ok(Container { endpoint, name, .. })) = chosen.map(|row| row.map(Clone::clone)) {
+                    let request = Request::Adopt { endpoint, container: name };
+                    self.ask(now, Asked::Adopted(client), request, cmds);
+                }
+            }
             Listed::Commands => {
                 if let Some((index, true)) = command_rows(self, client, typed).get(selected).copied() {
                     self.act(now, client, COMMANDS[index].action, cmds);
@@ -143,6 +151,15 @@ impl Model {
                 }
                 None => {}
             },
+        }
+    }
+
+    /// Fills the list of containers, if it is still open.
+    pub(super) fn found_containers(&mut self, client: ClientId, found: Vec<Container>, failed: Vec<String>) {
+        let Some(c) = self.clients.get_mut(&client) else { return };
+        if let Some(Overlay::List { of: Listed::Containers(known), .. }) = &mut c.overlay {
+            *known = Some(Containers { found, failed });
+            c.dirty = true;
         }
     }
 

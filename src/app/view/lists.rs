@@ -3,7 +3,8 @@
 use super::super::command::COMMANDS;
 use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model, PaneKind, TabId};
-use super::super::msg::ClientId;
+use super::super::msg::{ClientId, Container};
+use super::super::overlay::Containers;
 use super::super::update::available;
 use super::sidebar::fuzzy;
 use super::words;
@@ -38,6 +39,16 @@ pub fn command_rows(model: &Model, client: ClientId, typed: &str) -> Vec<(usize,
     };
     found.sort_by_key(distance);
     found.into_iter().map(|i| (i, available(model, client, COMMANDS[i].action))).collect()
+}
+
+/// Containers that match what is typed, and before them what else there is to say.
+pub fn containers<'a>(known: Option<&'a Containers>, typed: &str) -> Vec<Result<&'a Container, String>> {
+    let Some(known) = known else { return vec![Err("looking for containers …".to_owned())] };
+    let failed = known.failed.iter().cloned().map(Err);
+    let texts: Vec<String> = known.found.iter().map(|one| format!("{} {}", one.name, one.image)).collect();
+    let matching = fuzzy(typed, known.found.iter().zip(texts.iter().map(String::as_str)).collect());
+    let none = known.found.is_empty().then(|| Err("no containers here that are not listed already".to_owned()));
+    matching.into_iter().map(Ok).chain(failed).chain(none).collect()
 }
 
 /// Places that match what is typed: where it leads, text, remark.

@@ -7,7 +7,7 @@ use super::super::msg::ClientId;
 use super::super::overlay::{Dialog, Listed, Overlay as State, Prompted};
 use super::super::update::prompt_problem;
 use super::super::view_model::Overlay;
-use super::lists::{command_rows, places};
+use super::lists::{command_rows, containers, places};
 use super::turns::turn_rows;
 use super::words;
 use crate::domain::{EnvId, Moment, VerdictKind};
@@ -44,8 +44,21 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                     .into_iter()
                     .map(|(_, text, remark)| (text, remark, true))
                     .collect::<Vec<_>>(),
+                Listed::Containers(known) => containers(known.as_ref(), input.text())
+                    .into_iter()
+                    .map(|row| match row {
+                        Ok(one) => {
+                            (format!("{}  {}", one.name, one.image), format!("{}, {}", one.endpoint, one.state), true)
+                        }
+                        Err(text) => (text, String::new(), false),
+                    })
+                    .collect(),
             };
-            let title = if *of == Listed::Commands { "commands" } else { "go to" };
+            let title = match of {
+                Listed::Commands => "commands",
+                Listed::Places => "go to",
+                Listed::Containers(_) => "show a container",
+            };
             let selected = (*selected).min(rows.len().saturating_sub(1));
             Overlay::Palette {
                 title: title.to_owned(),
