@@ -38,7 +38,7 @@ fn doctor_names_each_place_and_says_why_and_what_next_without_a_host() {
 #[test]
 fn a_context_that_does_not_exist_and_a_host_that_is_no_url_are_precise_errors() {
     let profile = Profile::new();
-    let doctor = run(&profile, &["--json", "doctor"], &[("DOCKER_CONTEXT", "far")]).json();
+    let doctor = run(&profile, &["--json", "doctor"], &[("DOCKER_HOST", ""), ("DOCKER_CONTEXT", "far")]).json();
     let docker = check(&doctor, "docker");
     assert_eq!(docker["named_by"], "the docker context `far` (DOCKER_CONTEXT)");
     assert!(docker["detail"].as_str().unwrap().contains("this context does not exist (there is none)"), "{docker}");
