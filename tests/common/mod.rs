@@ -296,6 +296,13 @@ impl Tmux {
         self
     }
 
+    /// From the sidebar to the shell of an environment, wherever it stands there.
+    pub fn goes_to(&self, env: &str) {
+        self.keys(&["/"]);
+        self.type_text(env);
+        self.keys(&["Enter"]);
+    }
+
     /// `None`, with a word, where there is no tmux.
     pub fn start(profile: &Profile, cols: u16, rows: u16, command: &str) -> Option<Self> {
         if Command::new("tmux").arg("-V").output().is_err() {

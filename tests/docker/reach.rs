@@ -103,7 +103,8 @@ async fn prove(mut world: World, place: Place) {
     world.backend = engine::backend(&world.cleaner.config);
     let sandbox = world.sandbox().await;
     let mut events = world.backend.watch();
-    assert!(matches!(next(&mut events).await, BackendEvent::Snapshot(found) if found.len() == 1));
+    assert!(matches!(next(&mut events).await, BackendEvent::Snapshot(found)
+        if found.iter().any(|one| one.sandbox == sandbox)));
     let mut link = world.open(&sandbox, &[], Size { rows: 7, cols: 33 }).await;
     link.writer.write_all(b"stty size; echo is-$((6*7))\n").await.expect("written");
     link.writer.flush().await.expect("sent");
@@ -223,7 +224,7 @@ async fn an_engine_behind_ssh_is_used_like_any_other() {
     assert!(profile.run(&["env", "rm", "far", "--yes"]).status.success());
     wait_for("the end of the environment", Duration::from_secs(30), || {
         let list = profile.json(&["env", "list"]);
-        list["environments"].as_array()?.is_empty().then_some(())
+        (!list["environments"].as_array()?.iter().any(|env| env["name"] == "far")).then_some(())
     });
     drop(profile);
     world.cleaner.end().await;

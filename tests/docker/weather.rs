@@ -40,12 +40,12 @@ impl Weather {
             cleaner.end().await;
             return None;
         };
-        tmux.wait("new sandbox");
+        tmux.wait("environments");
         let new = ["env", "new", "box", "--backend", "docker", "--image", &cleaner.image.name, "--idle", idle];
         let made = profile.json(&new);
         let id = made["environment"]["sandbox"]["id"].as_str().expect("a container").to_owned();
-        tmux.wait("box");
-        tmux.keys(&["j", "Enter"]);
+        tmux.wait("P box");
+        tmux.goes_to("box");
         tmux.wait("root@box");
         let docker = engine::client(&engine).await;
         let weather = Self { tmux, profile, cleaner, docker, id, lines: Cell::new(0) };
@@ -106,9 +106,11 @@ impl Weather {
         found.expect("it is there").state.expect("a state")
     }
 
-    /// As `env list` shows it to people.
+    /// The row of the environment in `env list`, with one blank between words.
     fn listed(&self) -> String {
-        text(&self.profile.run(&["env", "list"]))
+        let all = text(&self.profile.run(&["env", "list"]));
+        let row = all.lines().find(|row| row.starts_with("box ")).unwrap_or_else(|| panic!("no row: {all}"));
+        row.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
     async fn over(self) {
@@ -219,7 +221,7 @@ async fn a_pause_is_shown_and_ends_nothing() {
         let now = Instant::now();
         weather.docker.pause_container(&weather.id).await.expect("paused");
         weather.shown("a pause", now, |screen| Weather::row(screen).contains("paused") && weather.keeps(screen));
-        assert!(weather.listed().contains("  paused  paused by somebody else"), "{}", weather.listed());
+        assert!(weather.listed().contains(" paused paused by somebody else"), "{}", weather.listed());
         let now = Instant::now();
         weather.docker.unpause_container(&weather.id).await.expect("goes on");
         weather.shown("its end", now, |screen| !Weather::row(screen).contains("paused"));
@@ -273,7 +275,7 @@ async fn while_an_engine_is_away_nothing_is_decided_and_nobody_hammers_at_its_do
     weather.shown("the engine is killed", now, |screen| screen.contains("✕ docker") && weather.keeps(screen));
     let verdict = || weather.profile.env("box")["verdict"]["kind"].as_str().map(str::to_owned);
     assert_eq!(verdict().as_deref(), Some("frozen"));
-    assert!(weather.listed().contains("  frozen  docker does not answer"), "{}", weather.listed());
+    assert!(weather.listed().contains(" frozen docker does not answer"), "{}", weather.listed());
     let before = tap.calls();
     // The deadline passes, and more.
     let patience = outage() + Duration::from_secs(5);

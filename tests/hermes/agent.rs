@@ -254,9 +254,7 @@ impl Agent {
         let tmux = Tmux::attach(profile, 120, 30)?;
         // The row has no room for all of it.
         tmux.wait(&name[..6]);
-        tmux.keys(&["/"]);
-        tmux.type_text(&name);
-        tmux.keys(&["Enter"]);
+        tmux.goes_to(&name);
         tmux.wait("root@");
         Some(tmux)
     }
