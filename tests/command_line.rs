@@ -7,6 +7,7 @@ mod command_line {
     mod exec;
     mod host;
     mod others;
+    mod sessions;
     mod socket;
     mod support;
     mod usage;

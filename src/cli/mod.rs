@@ -4,6 +4,7 @@
 //! for people. Exit codes: 0 ok, 1 error, 2 usage, 3 configuration, 4 backend unreachable, 5 refused by policy,
 //! 70 internal; `exec` passes the command's own.
 
+mod attach;
 mod context;
 mod conversation;
 mod doctor;
@@ -65,6 +66,10 @@ struct Global {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
+    /// Open the screen with the shell of an environment
+    Open(host::Open),
+    /// Show one session in this terminal, and nothing else
+    Attach(attach::Attach),
     /// Run the host without a screen
     Serve(host::Serve),
     /// Show who hosts this profile, and what is due next
@@ -82,7 +87,7 @@ enum Verb {
     Turn(turn::Turn),
     /// Run a command in an environment, without a terminal
     Exec(exec::Exec),
-    /// Pane sessions: list, capture, send-keys, kill
+    /// Pane sessions: list, new, attach, wait, capture, send-keys, kill
     #[command(subcommand)]
     Session(session::Session),
     /// End what is due now, or say what would be ended and why
@@ -135,6 +140,8 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
     let context = Context::new(&cli.global);
     match cli.verb {
         None => host::screen(&context, &cli.screen),
+        Some(Verb::Open(open)) => host::open(&context, open),
+        Some(Verb::Attach(attach)) => attach::run(&context, attach),
         Some(Verb::Serve(serve)) => host::serve(&context, &serve),
         Some(Verb::Status) => host::status(&context),
         Some(Verb::Shutdown(shutdown)) => host::shutdown(&context, &shutdown),
