@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
 mod command_line {
+    mod copy;
     mod engines;
     mod exec;
     mod host;

@@ -234,8 +234,8 @@ impl Dispatcher {
             None => Program::Argv(params.argv),
         };
         let timeout = params.timeout_seconds.map(Duration::from_secs_f64);
-        let request =
-            ExecRequest { call, env, conversation, program, cwd: params.cwd, timeout, stdin: input, events, kill };
+        let (label, cwd) = (params.label, params.cwd);
+        let request = ExecRequest { call, env, conversation, program, label, cwd, timeout, stdin: input, events, kill };
         let feeding = params.stdin.then(|| tokio::spawn(exec::feed(stdin, control)));
         self.host.exec(request).await;
         exec::forward(&key.1, happens, reply).await;

@@ -270,6 +270,9 @@ params! {
         /// Whether `exec.stdin` will follow; otherwise its input is empty.
         #[serde(default)]
         stdin: bool,
+        /// What it is listed as. Its streams are then data, which no feed and no journal keeps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
     }
 }
 

@@ -7,6 +7,7 @@
 mod attach;
 mod context;
 mod conversation;
+mod cp;
 mod doctor;
 mod env;
 mod events;
@@ -87,6 +88,8 @@ enum Verb {
     Turn(turn::Turn),
     /// Run a command in an environment, without a terminal
     Exec(exec::Exec),
+    /// Copy files and folders into an environment or out of it
+    Cp(cp::Cp),
     /// Pane sessions: list, new, attach, wait, capture, send-keys, kill
     #[command(subcommand)]
     Session(session::Session),
@@ -149,6 +152,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Conversation(verb)) => conversation::run(&context, verb),
         Some(Verb::Turn(verb)) => turn::run(&context, verb),
         Some(Verb::Exec(exec)) => exec::run(&context, exec),
+        Some(Verb::Cp(cp)) => cp::run(&context, cp),
         Some(Verb::Session(verb)) => session::run(&context, verb),
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
         Some(Verb::Events) => events::run(&context),
