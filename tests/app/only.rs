@@ -26,7 +26,7 @@ fn world() -> (World, SessionId) {
 
 fn keys(world: &mut World, client: ClientId, script: &str) {
     for key in script.split_whitespace() {
-        let key: KeyPress = key.parse().unwrap();
+        let key: KeyPress = key.parse().unwrap_or_else(|e| panic!("{e}"));
         world.msg(Msg::Key { client, key: key.event() });
     }
 }

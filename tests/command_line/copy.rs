@@ -263,3 +263,21 @@ fn a_copy_that_is_cut_off_leaves_what_was_there() {
     assert_eq!(read(world.here.join("big")), "before");
     assert_eq!(left(&world.here), Vec::<PathBuf>::new());
 }
+
+#[test]
+fn what_is_copied_is_a_command_by_its_name_and_kept_nowhere() {
+    let world = World::new();
+    fs::write(world.here.join("f"), "only for who copies it\n").unwrap();
+    world.copies("f", "e:", "copied 1 file (23 B) to e:f");
+    world.copies("e:f", "g", "copied 1 file (23 B) to g");
+    world.inside("echo kept beside it");
+    let journal = || {
+        let read = |file: &str| fs::read(world.profile.path().join("data").join(file)).unwrap_or_default();
+        String::from_utf8_lossy(&[read("journal.db"), read("journal.db-wal")].concat()).into_owned()
+    };
+    let all = wait_for("the journal to know the last command", || {
+        Some(journal()).filter(|all| all.contains("kept beside it\n"))
+    });
+    assert!(all.contains("cp f e:") && all.contains("cp e:f g"));
+    assert!(!all.contains("only for who copies it"));
+}

@@ -200,27 +200,17 @@ async fn send(inside: &mut Inside, source: Source, (env, path): (&str, &str), to
     let failed = staged.as_ref().map_or(true, |ended| ended.code != 0);
     // Who types into a stream that is not read any more may do so for ever.
     let packed = if failed && endless { None } else { Some(packing.await.map_err(|error| defect(&error))?) };
-    let staged = staged?;
-    if staged.code != 0 && !staged.killed {
-        return Err(trouble::inside(&tried, &staged.said).into());
-    }
     let said = collecting.await.map_err(|error| defect(&error))?;
     let mut lines = said.lines();
-    let (Some(stage), Some(place)) = (lines.next(), lines.next()) else {
-        return match packed {
-            Some(Err(error)) => Err(error.into()),
-            _ => Err(trouble::inside(&tried, &staged.said).into()),
-        };
-    };
-    let count = match packed {
-        Some(Ok(count)) if staged.code == 0 => count,
-        other => {
-            // Where its end came before ours.
-            let _ = inside.run(inside::DROP, &[stage], Streams::default()).await;
-            return Err(other.map_or_else(
-                || trouble::inside(&tried, &staged.said).into(),
-                |packed| packed.err().unwrap_or_else(|| trouble::inside(&tried, &staged.said)).into(),
-            ));
+    let (stage, place) = (lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    let count = match arrived(&tried, staged, packed) {
+        Ok(count) => count,
+        Err(failure) => {
+            // The script clears away what it began; where it was ended too fast for that, we do.
+            if !stage.is_empty() {
+                let _ = inside.run(inside::DROP, &[stage], Streams::default()).await;
+            }
+            return Err(failure);
         }
     };
     let placed = inside.run(inside::COMMIT, &[stage, place], Streams::default()).await?;
@@ -229,4 +219,20 @@ async fn send(inside: &mut Inside, source: Source, (env, path): (&str, &str), to
     }
     let place = place.strip_prefix("./").unwrap_or(place);
     Ok(Done { count, to: Some(format!("{env}:{place}")), warning: None })
+}
+
+/// What was sent, if all of it was sent and has arrived.
+fn arrived(
+    tried: &str,
+    staged: Result<Ended, Failure>,
+    packed: Option<Result<Count, ApiError>>,
+) -> Result<Count, Failure> {
+    let staged = staged?;
+    let said = || Failure::from(trouble::inside(tried, &staged.said));
+    match packed {
+        _ if staged.code != 0 && !staged.killed => Err(said()),
+        Some(Ok(count)) if staged.code == 0 => Ok(count),
+        Some(Err(error)) => Err(error.into()),
+        _ => Err(said()),
+    }
 }
