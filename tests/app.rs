@@ -18,6 +18,8 @@ mod feed;
 mod layout;
 #[path = "app/mouse.rs"]
 mod mouse;
+#[path = "app/only.rs"]
+mod only;
 #[path = "app/others.rs"]
 mod others;
 #[path = "app/panes.rs"]

@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
 mod command_line {
+    mod copy;
     mod engines;
     mod exec;
     mod host;
     mod others;
+    mod sessions;
     mod socket;
     mod support;
     mod usage;

@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "e2e/attach.rs"]
+mod attach;
 #[path = "e2e/clients.rs"]
 mod clients;
 mod common;

@@ -8,7 +8,7 @@ use super::exec::{self, ExecHandle};
 use super::keys::{self, KeyInput};
 use super::protocol::{ApiCall, EVENT, ExecStart, SessionCapture, SessionSendKeys};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
-use super::{Plan, answer_value, plan, queries, screen, shapes};
+use super::{Plan, answer_value, open, plan, queries, screen, shapes, wait};
 use crate::domain::{Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
@@ -114,6 +114,8 @@ impl Dispatcher {
             ApiCall::EnvCandidates(_) => reply.send(Ok::<_, ApiError>(adopt::list(&self.about).await)),
             ApiCall::EventsSubscribe(_) => self.follow(reply).await,
             ApiCall::SessionCapture(params) => reply.send(self.capture(params).await),
+            ApiCall::SessionOpen(params) => reply.send(open::session(&self.host, params, fresh_id()).await),
+            ApiCall::SessionWait(params) => wait::session(&self.host, params, reply).await,
             ApiCall::SessionSendKeys(params) => reply.send(self.send_keys(params).await),
             call => reply.send(self.planned(call).await),
         }
@@ -232,8 +234,8 @@ impl Dispatcher {
             None => Program::Argv(params.argv),
         };
         let timeout = params.timeout_seconds.map(Duration::from_secs_f64);
-        let request =
-            ExecRequest { call, env, conversation, program, cwd: params.cwd, timeout, stdin: input, events, kill };
+        let (label, cwd) = (params.label, params.cwd);
+        let request = ExecRequest { call, env, conversation, program, label, cwd, timeout, stdin: input, events, kill };
         let feeding = params.stdin.then(|| tokio::spawn(exec::feed(stdin, control)));
         self.host.exec(request).await;
         exec::forward(&key.1, happens, reply).await;

@@ -24,6 +24,8 @@ pub enum ErrorCode {
     Unreachable,
     /// A rule forbids it.
     Policy,
+    /// It did not happen in the time that was given.
+    TimedOut,
     /// A defect of this program.
     Internal,
 }
@@ -38,6 +40,7 @@ impl ErrorCode {
             Self::Config => 3,
             Self::Unreachable => 4,
             Self::Policy => 5,
+            Self::TimedOut => 124,
             Self::Internal => 70,
         }
     }
@@ -51,6 +54,7 @@ impl ErrorCode {
             4 => Self::Unreachable,
             5 => Self::Policy,
             70 => Self::Internal,
+            124 => Self::TimedOut,
             _ => Self::Failed,
         }
     }

@@ -13,6 +13,7 @@ mod first_lists;
 pub mod host;
 pub mod keys;
 pub mod nearest;
+mod open;
 pub mod protocol;
 pub mod queries;
 pub mod requests;
@@ -21,6 +22,7 @@ pub mod server;
 pub mod shapes;
 pub mod show;
 pub mod start;
+mod wait;
 
 pub use error::{ApiError, ErrorCode};
 pub use protocol::ApiCall;

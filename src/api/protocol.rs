@@ -27,7 +27,8 @@ pub const EXEC_EXIT: &str = "exec.exit";
 
 /// Notification: bytes for a terminal that shows the screen, in base64 as `data`.
 pub const SCREEN_FRAME: &str = "screen.frame";
-/// Notification: that terminal shows the screen no longer; `host_ended` says whether the host is the reason.
+/// Notification: that terminal shows the screen no longer; `host_ended` says whether the host is the reason, and `over`,
+/// with `exit_code` and `why`, that the session is which was all it showed.
 pub const SCREEN_LEFT: &str = "screen.left";
 
 /// First message of a client.
@@ -269,6 +270,9 @@ params! {
         /// Whether `exec.stdin` will follow; otherwise its input is empty.
         #[serde(default)]
         stdin: bool,
+        /// What it is listed as. Its streams are then data, which no feed and no journal keeps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
     }
 }
 
@@ -294,6 +298,52 @@ params! {
     ExecKill {
         /// Which command.
         call: String,
+    }
+}
+
+params! {
+    /// `session.new`. Starts the environment if it must; answered when the session is open.
+    SessionNew {
+        /// Where.
+        env: String,
+        /// Whose; the conversation must be known.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conversation: Option<String>,
+        /// Argument vector; empty means a shell.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        argv: Vec<String>,
+    }
+}
+
+params! {
+    /// `session.open`. A session by its id; or of an environment the newest one that runs, which is opened where there is
+    /// none. Answered when it is open.
+    SessionOpen {
+        /// A session, or an environment.
+        what: String,
+        /// Only a session is meant.
+        #[serde(default)]
+        session_only: bool,
+        /// Open a new one in the environment.
+        #[serde(default)]
+        new: bool,
+        /// Open none.
+        #[serde(default)]
+        existing: bool,
+        /// Rows and columns of a new one.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        size: Option<[u16; 2]>,
+    }
+}
+
+params! {
+    /// `session.wait`. Answered when it has happened.
+    SessionWait {
+        /// Which session.
+        session: String,
+        /// Until its screen shows this; absent = until it has ended.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        text: Option<String>,
     }
 }
 
@@ -359,6 +409,9 @@ params! {
         /// Show the shell of this environment first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         env: Option<String>,
+        /// Show this session and nothing else.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        session: Option<String>,
     }
 }
 
@@ -470,6 +523,15 @@ pub enum ApiCall {
     /// All sessions.
     #[serde(rename = "session.list")]
     SessionList(Nothing),
+    /// Open one. Answered when it is open.
+    #[serde(rename = "session.new")]
+    SessionNew(SessionNew),
+    /// The one that a name stands for, opened if there is none.
+    #[serde(rename = "session.open")]
+    SessionOpen(SessionOpen),
+    /// Wait for its end, or for a text on its screen.
+    #[serde(rename = "session.wait")]
+    SessionWait(SessionWait),
     /// What a session's screen shows.
     #[serde(rename = "session.capture")]
     SessionCapture(SessionCapture),

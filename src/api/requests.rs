@@ -1,13 +1,13 @@
 //! From calls to the core's requests, and from its answers to replies.
 
-use super::protocol::{ApiCall, ExecStart, SpecFlags, TurnBegin};
+use super::protocol::{ApiCall, ExecStart, SessionNew, SpecFlags, TurnBegin};
 use super::queries;
 use super::shapes::{self, Extras};
 use crate::backend::Standing;
 use crate::backend::docker::same_place;
 use crate::domain::{
     Answer, BackendKind, CallId, CallSource, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Moment, Network, Origin,
-    Persistence, Refusal, RefusalKind, Request, Scope, SessionId, Span, State, TurnId, TurnStatus, TurnTarget,
+    Persistence, Refusal, RefusalKind, Request, Scope, SessionId, Size, Span, State, TurnId, TurnStatus, TurnTarget,
 };
 use crate::runtime::calls::Program;
 use serde_json::{Value, json};
@@ -118,6 +118,7 @@ pub fn to_request(
             Request::EndTurn { conversation: ConversationId::new(&params.conversation), status }
         }
         ApiCall::ExecStart(params) => begin_call(state, params, ids)?,
+        ApiCall::SessionNew(params) => open_session(state, params, ids)?,
         ApiCall::SessionKill(params) => Request::KillSession(queries::session(state, &params.session)?),
         ApiCall::Reap(_) => Request::Reap,
         _ => return Ok(None),
@@ -393,6 +394,23 @@ fn begin_call(state: &State, params: &ExecStart, ids: &mut dyn FnMut() -> String
         return Err(usage("a timeout cannot be 0 seconds", "give a number above 0, or none"));
     }
     Ok(Request::BeginCall { call: CallId(ids()), env, conversation, command, cwd: params.cwd.clone(), source })
+}
+
+fn open_session(state: &State, params: &SessionNew, ids: &mut dyn FnMut() -> String) -> Result<Request, Refusal> {
+    let conversation = params.conversation.as_ref().map(|id| queries::conversation(state, id)).transpose()?;
+    if params.argv.first().is_some_and(String::is_empty) {
+        return Err(usage("the first word of a program is its name, and cannot be empty", "put it after `--`"));
+    }
+    if params.argv.iter().any(|word| word.contains('\0')) {
+        return Err(usage("the program contains a NUL byte, which none can be given", "leave it out"));
+    }
+    Ok(Request::OpenSession {
+        session: SessionId(ids()),
+        env: state.resolve(&params.env)?,
+        conversation: conversation.map(|found| found.id.clone()),
+        program: params.argv.clone(),
+        size: Size::default(),
+    })
 }
 
 /// The reply that an answer of the core stands for.

@@ -4,15 +4,15 @@ use super::about::About;
 use super::error::{ApiError, ErrorCode};
 use super::protocol::{SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput};
 use super::server::Reply;
-use super::shapes;
+use super::{queries, shapes};
 use crate::app::{ClientCaps, ClientId, Msg, Role};
-use crate::domain::{Refusal, Size};
+use crate::domain::{Refusal, SessionId, SessionState, Size};
 use crate::runtime::handle::HostHandle;
 use crate::runtime::screen::ClientScreen;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crossterm::event::Event as TermEvent;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::mpsc;
 
@@ -43,15 +43,15 @@ pub async fn show(
     mut events: mpsc::Receiver<Vec<ScreenEvent>>,
     reply: Reply,
 ) {
-    if params.env.is_some() {
+    if params.env.is_some() || params.session.is_some() {
         about.first_lists().await;
     }
     let out = reply.outgoing().clone();
     let (to, mut frames) = mpsc::unbounded_channel();
-    let client = match attach(&host, &params, to).await {
-        Ok((client, mouse)) => {
+    let (client, only) = match attach(&host, &params, to).await {
+        Ok(Attached { client, mouse, only }) => {
             reply.send(Ok::<_, ApiError>(shapes::reply(json!({"client": client.0, "mouse": mouse}))));
-            client
+            (client, only)
         }
         Err(refusal) => return reply.send(Err(refusal)),
     };
@@ -66,7 +66,11 @@ pub async fn show(
                     }
                 }
                 None => {
-                    out.send(SCREEN_LEFT, &json!({"host_ended": host.has_ended()})).await;
+                    let mut left = json!({"host_ended": host.has_ended()});
+                    if let Some(session) = only {
+                        tell_end(&host, session, &mut left).await;
+                    }
+                    out.send(SCREEN_LEFT, &left).await;
                     return;
                 }
             },
@@ -81,16 +85,40 @@ pub async fn show(
     host.gone(client).await;
 }
 
+/// A terminal that shows the screen.
+struct Attached {
+    client: ClientId,
+    /// Whether the mouse is wanted.
+    mouse: bool,
+    /// The session that is all it shows.
+    only: Option<SessionId>,
+}
+
+/// Adds how the session ended, if it has.
+async fn tell_end(host: &HostHandle, session: SessionId, left: &mut Value) {
+    let end = host.read(move |model, _| match model.state.sessions.get(&session).map(|found| &found.state) {
+        Some(SessionState::Ended { exit_code, why, .. }) => Some((*exit_code, why.clone())),
+        Some(_) => None,
+        None => Some((None, "it was closed".to_owned())),
+    });
+    if let Ok(Some((exit_code, why))) = end.await {
+        left["over"] = json!(true);
+        left["exit_code"] = json!(exit_code);
+        left["why"] = json!(why);
+    }
+}
+
 async fn attach(
     host: &HostHandle,
     params: &ScreenAttach,
     to: mpsc::UnboundedSender<Vec<u8>>,
-) -> Result<(ClientId, bool), Refusal> {
-    let env = params.env.clone();
-    let (options, env) = host
+) -> Result<Attached, Refusal> {
+    let (env, session) = (params.env.clone(), params.session.clone());
+    let (options, env, only) = host
         .read(move |model, _| {
-            let env = env.map(|env| model.state.resolve(&env)).transpose();
-            env.map(|env| (model.options.clone(), env))
+            let env = env.map(|env| model.state.resolve(&env)).transpose()?;
+            let only = session.map(|session| queries::session(&model.state, &session)).transpose()?;
+            Ok::<_, Refusal>((model.options.clone(), env, only))
         })
         .await??;
     let caps = ClientCaps { colours: params.colours, unicode: params.unicode };
@@ -101,11 +129,11 @@ async fn attach(
         Refusal::new(crate::domain::RefusalKind::Failed, format!("cannot draw a screen: {error}"), "try again")
     })?;
     let role = if params.read_only { Role::Reader } else { Role::Guest };
-    let client = host.attach(screen, role).await;
-    if let Some(env) = env {
+    let client = host.attach(screen, role, only.clone()).await;
+    if let Some(env) = env.filter(|_| only.is_none()) {
         host.tell_screen(Msg::OpenEnv { client, env }).await;
     }
-    Ok((client, options.mouse))
+    Ok(Attached { client, mouse: options.mouse, only })
 }
 
 async fn take(host: &HostHandle, client: ClientId, event: ScreenEvent, paste: &mut String) {

@@ -16,25 +16,48 @@ use tokio::sync::mpsc;
 const PASTE_PART: usize = 128 << 10;
 
 /// Why the screen is no longer shown.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Left {
     /// This terminal left; everything runs on.
     Detached,
+    /// The session that was all it showed is over.
+    SessionOver {
+        /// The exit code of its program, where there is one.
+        exit_code: Option<i64>,
+        /// One sentence for people.
+        why: String,
+    },
     /// The host ended.
     HostEnded,
     /// The terminal is gone, or the process was told to end.
     Gone,
 }
 
-/// Shows the screen until it is left.
+/// What a terminal is to show.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum What {
+    /// The whole screen.
+    Screen,
+    /// The same, with the shell of this environment first.
+    Environment(String),
+    /// This session and nothing else.
+    Session(String),
+}
+
+/// Shows it until it is left.
 ///
 /// # Errors
 /// The host refuses it, this is no terminal, or the connection is lost.
-pub async fn show(mut client: Client, read_only: bool, env: Option<String>) -> Result<Left, ApiError> {
+pub async fn show(mut client: Client, read_only: bool, what: What) -> Result<Left, ApiError> {
+    let (env, session) = match what {
+        What::Screen => (None, None),
+        What::Environment(env) => (Some(env), None),
+        What::Session(session) => (None, Some(session)),
+    };
     let caps = terminal::caps(&|name| std::env::var(name).ok());
     let size = terminal::size();
     let (size, colours, unicode) = ([size.rows, size.cols], caps.colours, caps.unicode);
-    let attach = ScreenAttach { size, colours, unicode, read_only, env };
+    let attach = ScreenAttach { size, colours, unicode, read_only, env, session };
     let welcome = client.call(&ApiCall::ScreenAttach(attach)).await?;
     let _guard = TerminalGuard::take(welcome["mouse"] == true).map_err(|error| cannot_open(&error))?;
     Shown::new(client)?.run().await
@@ -123,6 +146,10 @@ impl Shown {
                 let _ = self.frames.send(frame);
                 None
             }
+            SCREEN_LEFT if params["over"] == true => Some(Left::SessionOver {
+                exit_code: params["exit_code"].as_i64(),
+                why: params["why"].as_str().unwrap_or_default().to_owned(),
+            }),
             SCREEN_LEFT => Some(if params["host_ended"] == true { Left::HostEnded } else { Left::Detached }),
             _ => None,
         }

@@ -5,6 +5,7 @@ use super::input::Line;
 use super::layout::{Border, PaneId};
 use super::model::{GroupKey, TabId};
 use super::msg::{ClientCaps, Role};
+use super::only::Only;
 use super::overlay::Overlay;
 use crate::domain::{CallId, EnvId, Moment, SessionId, Size, TurnId};
 use crate::term::Selection;
@@ -18,6 +19,8 @@ pub struct Client {
     pub caps: ClientCaps,
     /// How it stands to the host.
     pub role: Role,
+    /// The one session that it shows, where it shows nothing else.
+    pub only: Option<Only>,
     /// The tab it shows.
     pub tab: Option<TabId>,
     /// The tab it showed before.
@@ -134,6 +137,7 @@ impl Client {
             size,
             caps,
             role,
+            only: None,
             tab: None,
             last_tab: None,
             focus: BTreeMap::new(),

@@ -397,13 +397,13 @@ impl Bindings {
         [after, show(nav), show(direct)]
     }
 
-    /// The keys that may follow the leader: key, word. Commands of one word share an entry.
+    /// The keys that may follow the leader for the wanted commands: key, word. Commands of one word share an entry.
     #[must_use]
-    pub fn footer(&self) -> Vec<(String, String)> {
+    pub fn footer(&self, wanted: impl Fn(Action) -> bool) -> Vec<(String, String)> {
         let mut out: Vec<(Vec<String>, &str)> = Vec::new();
         // What leads out and further comes first: on a small screen there is no room for all.
         let general = |of: &Command| of.section == Section::General;
-        let all = || COMMANDS.iter().zip(&self.keys);
+        let all = || COMMANDS.iter().zip(&self.keys).filter(|(c, _)| wanted(c.action));
         for (command, keys) in all().filter(|(c, _)| general(c)).chain(all().filter(|(c, _)| !general(c))) {
             let Some(key) = keys[0].first() else { continue };
             match out.iter_mut().find(|(_, short)| *short == command.short) {

@@ -55,6 +55,10 @@ impl Model {
     #[must_use]
     pub fn frame(&self, client: ClientId) -> Frame {
         let Some(c) = self.clients.get(&client) else { return Frame::default() };
+        if c.only.is_some() {
+            let panes = Area { x: 0, y: 0, width: c.size.cols, height: c.size.rows };
+            return Frame { panes, ..Frame::default() };
+        }
         self.without_tabs(frame(c.size, c.sidebar.hidden, self.options.sidebar_width))
     }
 
@@ -105,9 +109,14 @@ impl Model {
         }
     }
 
+    /// The cells of the program in a pane: what is inside its border, where it has one.
+    pub(super) fn inside(&self, client: ClientId, area: Area) -> Area {
+        if self.shows_only(client).is_some() { area } else { inner(area) }
+    }
+
     /// The size that a program has in a pane.
-    pub(super) fn size_in(area: Area) -> Size {
-        let inside = inner(area);
+    pub(super) fn size_in(&self, client: ClientId, area: Area) -> Size {
+        let inside = self.inside(client, area);
         // The emulator needs two columns, a program at least one line.
         Size { rows: inside.height.max(1), cols: inside.width.max(2) }
     }

@@ -22,6 +22,7 @@ pub mod input;
 pub mod layout;
 pub mod model;
 pub mod msg;
+pub mod only;
 pub mod overlay;
 pub mod saved;
 mod update;

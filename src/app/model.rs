@@ -39,8 +39,10 @@ pub struct Model {
     pub(super) asked: BTreeMap<ReplyTo, Asked>,
     /// When an act of a person was last told to the core, by session.
     pub(super) acted: BTreeMap<SessionId, Moment>,
-    /// The client whose size counts: the last one that did something.
+    /// The client whose size counts for tabs: the last one that did something.
     pub(super) active: Option<ClientId>,
+    /// Sessions that have the size of a terminal which shows nothing else.
+    pub(super) sized_by: BTreeMap<SessionId, ClientId>,
     /// The end was asked for.
     pub(super) shutting_down: bool,
     /// Tabs and splits as they were last kept.
@@ -111,6 +113,22 @@ pub struct TabState {
     pub activity: bool,
     /// A bell since it was last shown.
     pub bell: bool,
+}
+
+impl TabState {
+    /// A tab with one pane.
+    pub(super) fn new(id: TabId, pane: PaneId, conversation: Option<ConversationId>) -> Self {
+        Self {
+            id,
+            name: None,
+            tree: Tree::new(pane),
+            zoomed: None,
+            synchronised: false,
+            conversation,
+            activity: false,
+            bell: false,
+        }
+    }
 }
 
 /// What a pane shows.
@@ -233,6 +251,7 @@ impl Model {
             asked: BTreeMap::new(),
             acted: BTreeMap::new(),
             active: None,
+            sized_by: BTreeMap::new(),
             shutting_down: false,
             saved: Layout::default(),
             warnings,
@@ -284,7 +303,8 @@ impl Model {
     pub(super) fn say_of(&mut self, now: Moment, level: Level, text: &str, env: Option<&EnvId>) {
         let Some(env) = env.filter(|_| level == Level::Info) else { return self.say(now, level, text, None) };
         let looks = |client: &ClientId| {
-            let selected = self.clients.get(client).and_then(|c| c.sidebar.selected.as_ref());
+            let listed = self.clients.get(client).filter(|c| c.only.is_none());
+            let selected = listed.and_then(|c| c.sidebar.selected.as_ref());
             let shown = || {
                 let panes = self.tab_of(*client).map(|t| t.tree.panes()).unwrap_or_default();
                 panes.into_iter().any(|p| self.env_of_pane(p).as_ref() == Some(env))
@@ -300,14 +320,18 @@ impl Model {
     /// How many panes show a session.
     #[must_use]
     pub fn attached(&self, session: &SessionId) -> usize {
-        self.work.shown(session).len()
+        let shows = |kind: &&PaneKind| matches!(kind, PaneKind::Session(id) if id == session);
+        self.work.panes.values().filter(shows).count()
     }
 
-    /// The tab that a client shows.
+    /// The tab that a client shows; of one that shows a single session, a tab that is its own.
     #[must_use]
     pub fn tab_of(&self, client: ClientId) -> Option<&TabState> {
-        let id = self.clients.get(&client)?.tab?;
-        self.work.tab(id)
+        let client = self.clients.get(&client)?;
+        match &client.only {
+            Some(only) => Some(&only.tab),
+            None => self.work.tab(client.tab?),
+        }
     }
 
     /// The pane that has a client's focus.
@@ -392,16 +416,7 @@ impl Workspace {
     pub(super) fn add_tab(&mut self, pane: PaneId, conversation: Option<ConversationId>) -> TabId {
         self.next_tab += 1;
         let id = TabId(self.next_tab);
-        self.tabs.push(TabState {
-            id,
-            name: None,
-            tree: Tree::new(pane),
-            zoomed: None,
-            synchronised: false,
-            conversation,
-            activity: false,
-            bell: false,
-        });
+        self.tabs.push(TabState::new(id, pane, conversation));
         id
     }
 

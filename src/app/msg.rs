@@ -66,6 +66,19 @@ pub enum Msg {
         /// How it stands to the host.
         role: Role,
     },
+    /// A terminal attached that shows one session and nothing else.
+    AttachedTo {
+        /// Which.
+        client: ClientId,
+        /// Its size.
+        size: Size,
+        /// What it can do.
+        caps: ClientCaps,
+        /// How it stands to the host.
+        role: Role,
+        /// The session.
+        session: SessionId,
+    },
     /// A terminal went away.
     ClientDetached(ClientId),
     /// Its size changed.

@@ -33,8 +33,8 @@ impl Layout {
         };
         self.tabs.len() == model.work.tabs.len()
             && self.tabs.iter().zip(&model.work.tabs).all(same)
-            && self.panes.len() == model.work.panes.len()
-            && self.panes.iter().zip(&model.work.panes).all(|((a, kind), (b, other))| *a == b.0 && kind == other)
+            && self.panes.len() == panes(model).count()
+            && self.panes.iter().zip(panes(model)).all(|((a, kind), (b, other))| *a == b.0 && kind == other)
     }
 
     /// What the model has now.
@@ -49,9 +49,14 @@ impl Layout {
         };
         Self {
             tabs: model.work.tabs.iter().map(tab).collect(),
-            panes: model.work.panes.iter().map(|(id, kind)| (id.0, kind.clone())).collect(),
+            panes: panes(model).map(|(id, kind)| (id.0, kind.clone())).collect(),
         }
     }
+}
+
+/// Panes of tabs, and no terminal's own.
+fn panes(model: &Model) -> impl Iterator<Item = (&PaneId, &PaneKind)> {
+    model.work.panes.iter().filter(|(pane, _)| model.own_panes().all(|own| own != **pane))
 }
 
 impl Model {

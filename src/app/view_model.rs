@@ -22,6 +22,8 @@ pub struct Area {
 pub struct ViewModel<'a> {
     /// Size of the client's terminal.
     pub size: Size,
+    /// The panes are all there is: no sidebar, no tabs, no borders, and a last line only while the leader waits.
+    pub bare: bool,
     /// Time of this drawing, for countdowns.
     pub now: Moment,
     /// Where keys go.

@@ -57,6 +57,7 @@ pub(super) fn run(context: &Context, exec: Exec) -> Result<u8, Failure> {
         cwd: None,
         timeout_seconds: exec.timeout,
         stdin: may_read_input(),
+        label: None,
     };
     let outcome = context.wait(async {
         let mut signals = Signals::new()?;
@@ -82,16 +83,16 @@ fn may_read_input() -> bool {
 }
 
 /// The signals that are passed on as an end of the command.
-struct Signals([(i32, Signal); 3]);
+pub(super) struct Signals([(i32, Signal); 3]);
 
 impl Signals {
-    fn new() -> io::Result<Self> {
+    pub(super) fn new() -> io::Result<Self> {
         let listen = |kind: SignalKind| Ok::<_, io::Error>((kind.as_raw_value(), signal(kind)?));
         Ok(Self([listen(SignalKind::interrupt())?, listen(SignalKind::terminate())?, listen(SignalKind::hangup())?]))
     }
 
     /// The number of the next one.
-    async fn next(&mut self) -> i32 {
+    pub(super) async fn next(&mut self) -> i32 {
         let [(a, first), (b, second), (c, third)] = &mut self.0;
         tokio::select! {
             _ = first.recv() => *a,
@@ -102,7 +103,7 @@ impl Signals {
 }
 
 /// Ended by a signal to us: 128 and its number, as a shell has it.
-fn by_signal(number: i32) -> Failure {
+pub(super) fn by_signal(number: i32) -> Failure {
     let error = ApiError::new(ErrorCode::Failed, format!("ended by signal {number}"), "the command is ended with us");
     Failure::Exit(u8::try_from(128 + number).unwrap_or(OUR_FAILURE), error)
 }

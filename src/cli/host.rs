@@ -4,7 +4,7 @@ use super::context::Context;
 use super::output::{self, Failure, Printer, Style, clock, print_json, seconds_until, text};
 use crate::api::host;
 use crate::api::protocol::{self, Nothing};
-use crate::api::show::{self, Left};
+use crate::api::show::{self, Left, What};
 use crate::api::start;
 use crate::api::{ApiCall, ApiError, ErrorCode};
 use crate::runtime::options::{HostError, HostOptions};
@@ -26,6 +26,15 @@ pub(super) struct Screen {
     foreground: bool,
     /// Only look: no key reaches a program, nothing is changed
     #[arg(long, conflicts_with = "foreground")]
+    read_only: bool,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct Open {
+    /// Environment: name, endpoint/name, or the beginning of its id
+    env: String,
+    /// Only look: no key reaches a program, nothing is changed
+    #[arg(long)]
     read_only: bool,
 }
 
@@ -56,28 +65,41 @@ fn ended(outcome: Result<(), HostError>) -> Result<u8, Failure> {
     })
 }
 
+/// Whether there is a terminal to show anything in.
+pub(super) fn needs_terminal(what: &str, otherwise: &str) -> Result<(), ApiError> {
+    if io::stdin().is_terminal() && io::stdout().is_terminal() {
+        return Ok(());
+    }
+    let message = format!("cannot {what}: standard input and output are not a terminal");
+    Err(ApiError::new(ErrorCode::Usage, message, otherwise))
+}
+
 /// `hermes-tui` without a verb.
 pub(super) fn screen(context: &Context, how: &Screen) -> Result<u8, Failure> {
-    if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
-        return Err(ApiError::new(
-            ErrorCode::Usage,
-            "cannot open the screen: standard input and output are not a terminal",
-            "run it in a terminal, or use a verb: `hermes-tui --help` lists them",
-        )
-        .into());
-    }
+    needs_terminal("open the screen", "run it in a terminal, or use a verb: `hermes-tui --help` lists them")?;
     if how.foreground {
         return ended(host::run(&options(context, true, false)?));
     }
+    show_screen(context, how.read_only, What::Screen)
+}
+
+/// `hermes-tui open ENV`.
+pub(super) fn open(context: &Context, open: Open) -> Result<u8, Failure> {
+    let hint = format!("run it in a terminal, or see `hermes-tui env show {}`", output::plain(&open.env));
+    needs_terminal("open the screen", &hint)?;
+    show_screen(context, open.read_only, What::Environment(open.env))
+}
+
+fn show_screen(context: &Context, read_only: bool, what: What) -> Result<u8, Failure> {
     panics::set_hook();
-    let left = context.wait(async { Ok(show::show(context.host().await?, how.read_only, None).await?) })?;
+    let left = context.wait(async { Ok(show::show(context.host().await?, read_only, what).await?) })?;
     let out = Printer::new();
     match left {
         Left::Detached => {
             out.line("[detached: everything runs on; `hermes-tui` shows it again, `hermes-tui shutdown` ends it]")?;
         }
         Left::HostEnded => out.line("[the host has ended]")?,
-        Left::Gone => {}
+        Left::SessionOver { .. } | Left::Gone => {}
     }
     Ok(0)
 }

@@ -4,8 +4,10 @@
 //! for people. Exit codes: 0 ok, 1 error, 2 usage, 3 configuration, 4 backend unreachable, 5 refused by policy,
 //! 70 internal; `exec` passes the command's own.
 
+mod attach;
 mod context;
 mod conversation;
+mod cp;
 mod doctor;
 mod env;
 mod events;
@@ -65,6 +67,10 @@ struct Global {
 
 #[derive(Subcommand, Debug)]
 enum Verb {
+    /// Open the screen with the shell of an environment
+    Open(host::Open),
+    /// Show one session in this terminal, and nothing else
+    Attach(attach::Attach),
     /// Run the host without a screen
     Serve(host::Serve),
     /// Show who hosts this profile, and what is due next
@@ -82,7 +88,9 @@ enum Verb {
     Turn(turn::Turn),
     /// Run a command in an environment, without a terminal
     Exec(exec::Exec),
-    /// Pane sessions: list, capture, send-keys, kill
+    /// Copy files and folders into an environment or out of it
+    Cp(cp::Cp),
+    /// Pane sessions: list, new, attach, wait, capture, send-keys, kill
     #[command(subcommand)]
     Session(session::Session),
     /// End what is due now, or say what would be ended and why
@@ -135,6 +143,8 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
     let context = Context::new(&cli.global);
     match cli.verb {
         None => host::screen(&context, &cli.screen),
+        Some(Verb::Open(open)) => host::open(&context, open),
+        Some(Verb::Attach(attach)) => attach::run(&context, attach),
         Some(Verb::Serve(serve)) => host::serve(&context, &serve),
         Some(Verb::Status) => host::status(&context),
         Some(Verb::Shutdown(shutdown)) => host::shutdown(&context, &shutdown),
@@ -142,6 +152,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Conversation(verb)) => conversation::run(&context, verb),
         Some(Verb::Turn(verb)) => turn::run(&context, verb),
         Some(Verb::Exec(exec)) => exec::run(&context, exec),
+        Some(Verb::Cp(cp)) => cp::run(&context, cp),
         Some(Verb::Session(verb)) => session::run(&context, verb),
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
         Some(Verb::Events) => events::run(&context),

@@ -1,17 +1,29 @@
 //! `session`: pane sessions.
 
+use super::attach;
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, short, text};
-use crate::api::ApiCall;
-use crate::api::protocol::{Nothing, SessionCapture, SessionRef, SessionSendKeys};
+use super::spec::seconds;
+use crate::api::protocol::{Nothing, SessionCapture, SessionNew, SessionRef, SessionSendKeys, SessionWait};
+use crate::api::{ApiCall, ApiError, ErrorCode};
 use clap::{Args, Subcommand};
 use serde_json::Value;
 use std::io::{self, Write};
+use std::time::Duration;
+
+/// What was waited for did not happen in time, as `timeout` and `exec` have it.
+const TIMED_OUT: u8 = 124;
 
 #[derive(Subcommand, Debug)]
 pub(super) enum Session {
     /// All sessions
     List,
+    /// Open a session; starts the environment if it must, and waits until it runs
+    New(New),
+    /// Show a session in this terminal, and nothing else
+    Attach(attach::AttachSession),
+    /// Wait until a session has ended, or until its screen shows a text
+    Wait(Wait),
     /// Print what a session's screen shows
     Capture(Capture),
     /// Type into a session: names of keys (Enter, C-c, Up, F5) or text
@@ -24,6 +36,37 @@ pub(super) enum Session {
 pub(super) struct Which {
     /// Its id, or the beginning of it
     session: String,
+}
+
+#[derive(Args, Debug)]
+pub(super) struct New {
+    /// Environment: name, endpoint/name, or the beginning of its id
+    env: String,
+    /// The conversation that it belongs to
+    #[arg(long, value_name = "ID")]
+    conversation: Option<String>,
+    /// Program and arguments; none means a shell
+    #[arg(last = true, value_name = "CMD")]
+    argv: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "The exit code is 0 when it has happened, 124 when the time ran out, 1 when it cannot happen any more. \
+                        The exit code of the session's program is in the output."
+)]
+pub(super) struct Wait {
+    /// Its id, or the beginning of it
+    session: String,
+    /// Until it has ended (the default)
+    #[arg(long, conflicts_with = "text")]
+    exit: bool,
+    /// Until its screen shows this text
+    #[arg(long, value_name = "PATTERN", allow_hyphen_values = true)]
+    text: Option<String>,
+    /// No longer than this
+    #[arg(long, value_name = "S", value_parser = seconds)]
+    timeout: Option<f64>,
 }
 
 #[derive(Args, Debug)]
@@ -54,6 +97,14 @@ pub(super) fn run(context: &Context, verb: Session) -> Result<u8, Failure> {
     let out = Printer::new();
     match verb {
         Session::List => context.show(&ApiCall::SessionList(Nothing {}), |reply| list(&out, reply)),
+        Session::New(New { env, conversation, argv }) => {
+            context.show(&ApiCall::SessionNew(SessionNew { env, conversation, argv }), |reply| {
+                let id = text(&reply["session"], "id");
+                out.line(&format!("session {id} is open: `hermes-tui attach {id}` shows it"))
+            })
+        }
+        Session::Attach(attach) => attach::session(context, attach),
+        Session::Wait(wait) => wait_for(context, &out, wait),
         Session::Capture(capture) => {
             let Capture { session, history, ansi } = capture;
             context.show(&ApiCall::SessionCapture(SessionCapture { session, history, ansi }), |reply| {
@@ -77,6 +128,40 @@ pub(super) fn run(context: &Context, verb: Session) -> Result<u8, Failure> {
             context.show(&call, |_| out.line(&format!("session {name} is ended")))
         }
     }
+}
+
+fn wait_for(context: &Context, out: &Printer, wait: Wait) -> Result<u8, Failure> {
+    let Wait { session, text: wanted, timeout, exit: _ } = wait;
+    let what = match &wanted {
+        Some(text) => format!("its screen to show `{}`", text.escape_debug()),
+        None => "its end".to_owned(),
+    };
+    let name = output::plain(&session);
+    let call = ApiCall::SessionWait(SessionWait { session, text: wanted });
+    let reply = context.wait(async {
+        let mut host = context.host().await?;
+        let answer = host.call(&call);
+        let Some(limit) = timeout else { return Ok(answer.await?) };
+        tokio::time::timeout(Duration::try_from_secs_f64(limit).unwrap_or(Duration::MAX), answer).await.map_or_else(
+            |_| {
+                let message = format!("waited {limit} s in vain for session {name}: {what}");
+                let hint = format!("`hermes-tui session capture {name}` prints what it shows now");
+                Err(Failure::Exit(TIMED_OUT, ApiError::new(ErrorCode::TimedOut, message, hint)))
+            },
+            |answer| Ok(answer?),
+        )
+    })?;
+    if context.json {
+        output::print_json(&reply)?;
+    } else if let Some(line) = reply["line"].as_str() {
+        out.line(&format!("session {name} shows: {}", output::plain(line).trim()))?;
+    } else {
+        let code = reply["exit_code"].as_i64().map(|code| format!(" with exit code {code}"));
+        let why = text(&reply["session"], "why");
+        let how = code.unwrap_or_else(|| if why.is_empty() { String::new() } else { format!(": {why}") });
+        out.line(&format!("session {} has ended{how}", text(&reply, "ended")))?;
+    }
+    Ok(0)
 }
 
 fn list(out: &Printer, reply: &Value) -> Result<(), Failure> {

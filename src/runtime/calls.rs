@@ -70,6 +70,8 @@ pub struct ExecRequest {
     pub conversation: Option<ConversationId>,
     /// What.
     pub program: Program,
+    /// What it is listed as instead of its words. Its streams are then data, which nobody but whoever runs it is given.
+    pub label: Option<String>,
     /// Directory inside.
     pub cwd: Option<String>,
     /// How long it may take.
@@ -118,7 +120,7 @@ impl Calls {
             call: request.call.clone(),
             env: request.env.clone(),
             conversation: request.conversation.clone(),
-            command: request.program.text(),
+            command: request.label.clone().unwrap_or_else(|| request.program.text()),
             cwd: request.cwd.clone().or_else(|| known.cloned()).or_else(|| Some(WORKSPACE.to_owned())),
             source: if shell { CallSource::Shell } else { CallSource::Exec },
         };
@@ -332,12 +334,13 @@ async fn start(place: &Place, request: &ExecRequest, limits: &Limits) -> Result<
 }
 
 async fn follow(mut link: ExecLink, request: ExecRequest, limits: &Limits, inbox: &Inbox) -> (i32, Option<String>) {
-    let ExecRequest { call, stdin, events, .. } = request;
+    let ExecRequest { call, stdin, events, label, .. } = request;
+    let feed = label.is_none().then_some(inbox);
     let _ = events.send(ExecEvent::Started).await;
     let input = tokio::spawn(feed_input(link.stdin, stdin));
     let ended = CancellationToken::new();
-    let out = forward(&mut link.stdout, Stream::Out, &call, &events, inbox, &ended);
-    let err = forward(&mut link.stderr, Stream::Err, &call, &events, inbox, &ended);
+    let out = forward(&mut link.stdout, Stream::Out, &call, &events, feed, &ended);
+    let err = forward(&mut link.stderr, Stream::Err, &call, &events, feed, &ended);
     let streams = async { tokio::join!(out, err) };
     tokio::pin!(streams);
     let reached = limits.reached();
@@ -389,7 +392,7 @@ async fn forward(
     stream: Stream,
     call: &CallId,
     events: &mpsc::Sender<ExecEvent>,
-    inbox: &Inbox,
+    feed: Option<&Inbox>,
     ended: &CancellationToken,
 ) {
     let mut buffer = vec![0; 32 * 1024];
@@ -410,7 +413,9 @@ async fn forward(
             return;
         }
         let bytes = buffer[..n].to_vec();
-        inbox.output(Inbound::Msg(Msg::CallOutput { call: call.clone(), stream, bytes: bytes.clone() })).await;
+        if let Some(feed) = feed {
+            feed.output(Inbound::Msg(Msg::CallOutput { call: call.clone(), stream, bytes: bytes.clone() })).await;
+        }
         // When nobody listens any more the command is being ended; its pipe is emptied until then.
         let _ = events.send(ExecEvent::Output(stream, bytes)).await;
     }

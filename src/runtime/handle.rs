@@ -70,6 +70,31 @@ impl HostHandle {
         answer.await.map_err(|_| ended())
     }
 
+    /// Waits until `look` finds something in the model. It is asked after everything that happens, and no longer once
+    /// nobody waits for the answer.
+    ///
+    /// # Errors
+    /// When the host is ending.
+    pub async fn when<T: Send + 'static>(
+        &self,
+        mut look: impl FnMut(&Model, Moment) -> Option<T> + Send + 'static,
+    ) -> Result<T, Refusal> {
+        let (reply, answer) = oneshot::channel();
+        let mut reply = Some(reply);
+        let condition = move |model: &Model, now: Moment| {
+            if reply.as_ref().is_none_or(oneshot::Sender::is_closed) {
+                return true;
+            }
+            let Some(found) = look(model, now) else { return false };
+            if let Some(reply) = reply.take() {
+                let _ = reply.send(found);
+            }
+            true
+        };
+        self.inbox.send(Inbound::When(Box::new(condition))).await;
+        answer.await.map_err(|_| ended())
+    }
+
     /// Runs a command; what becomes of it arrives at the request's own channel.
     pub async fn exec(&self, request: ExecRequest) {
         self.inbox.send(Inbound::Exec(Box::new(request))).await;
@@ -85,11 +110,12 @@ impl HostHandle {
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
 
-    /// Attaches a terminal. It is drawn until it detaches, or [`HostHandle::gone`] is called.
-    pub async fn attach(&self, screen: ClientScreen, role: Role) -> ClientId {
+    /// Attaches a terminal, to one session alone where one is named. It is drawn until it detaches, or
+    /// [`HostHandle::gone`] is called.
+    pub async fn attach(&self, screen: ClientScreen, role: Role, only: Option<SessionId>) -> ClientId {
         static LAST: AtomicU64 = AtomicU64::new(LOCAL_CLIENTS);
         let client = ClientId(LAST.fetch_add(1, Ordering::Relaxed) + 1);
-        self.inbox.send(Inbound::Attach(client, Box::new(screen), role)).await;
+        self.inbox.send(Inbound::Attach(client, Box::new(screen), role, only)).await;
         client
     }
 

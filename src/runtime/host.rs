@@ -9,7 +9,7 @@ use super::clock::Clock;
 use super::details::Looks;
 use super::effects::{Ending, Performer, Provisioning, session_env};
 use super::event_log::EventLog;
-use super::inbound::{Inbound, Inbox, Outbox, Settled};
+use super::inbound::{Condition, Inbound, Inbox, Outbox, Settled};
 use super::journal::Journal;
 use super::screen::ClientScreen;
 use super::sessions::Sessions;
@@ -70,6 +70,8 @@ pub struct Host {
     clients: BTreeMap<ClientId, ClientScreen>,
     looks: Looks,
     replies: BTreeMap<ReplyTo, Waiting>,
+    /// What others wait for.
+    conditions: Vec<Condition>,
     last_reply: u64,
     unsaved: BTreeSet<Record>,
     settle: Vec<oneshot::Sender<Settled>>,
@@ -113,6 +115,7 @@ impl Host {
             looks: Looks::default(),
             clients: BTreeMap::new(),
             replies: BTreeMap::new(),
+            conditions: Vec::new(),
             last_reply: 0,
             unsaved: BTreeSet::new(),
             settle: Vec::new(),
@@ -131,7 +134,15 @@ impl Host {
 
     /// Attaches a terminal.
     pub fn attach(&mut self, client: ClientId, screen: ClientScreen, role: Role) {
-        let msg = Msg::ClientAttached { client, size: screen.size(), caps: screen.caps(), role };
+        self.attach_to(client, screen, role, None);
+    }
+
+    fn attach_to(&mut self, client: ClientId, screen: ClientScreen, role: Role, only: Option<SessionId>) {
+        let (size, caps) = (screen.size(), screen.caps());
+        let msg = match only {
+            Some(session) => Msg::AttachedTo { client, size, caps, role, session },
+            None => Msg::ClientAttached { client, size, caps, role },
+        };
         self.clients.insert(client, screen);
         self.update(msg);
     }
@@ -223,6 +234,8 @@ impl Host {
             self.inbox.note_trouble(&trouble);
             self.update(Msg::Trouble(trouble));
         }
+        let (model, now) = (&self.model, self.clock.now());
+        self.conditions.retain_mut(|holds| !holds(model, now));
         self.draw();
         if !self.settle.is_empty()
             && self.inbox.in_flight() == 0
@@ -291,6 +304,7 @@ impl Host {
             Inbound::Msg(msg) => self.update(msg),
             Inbound::Ask(request, reply) => self.request(*request, Waiting::Ask(reply)),
             Inbound::Read(look) => look(&self.model, self.clock.now()),
+            Inbound::When(condition) => self.conditions.push(condition),
             Inbound::Exec(request) => {
                 let call = request.call.clone();
                 let begin = self.calls.begin(*request);
@@ -323,7 +337,7 @@ impl Host {
                     screen.drained();
                 }
             }
-            Inbound::Attach(client, screen, role) => self.attach(client, *screen, role),
+            Inbound::Attach(client, screen, role, only) => self.attach_to(client, *screen, role, only),
             Inbound::Gone(client) => {
                 let role = self.model.clients.get(&client).map(|c| c.role);
                 self.clients.remove(&client);
@@ -419,7 +433,7 @@ impl Host {
                 }
             }
             Cmd::FindContainers(client) => {
-                candidates::tell(self.performer.backends().clone(), client, self.inbox.clone())
+                candidates::tell(self.performer.backends().clone(), client, self.inbox.clone());
             }
             Cmd::SaveLayout(layout) => self.journal.save_layout(&layout),
             Cmd::Detach(client) => {

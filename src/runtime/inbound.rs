@@ -20,6 +20,8 @@ pub enum Inbound {
     Ask(Box<Request>, oneshot::Sender<Answer>),
     /// Somebody reads the model.
     Read(Look),
+    /// Somebody waits until the model shows something.
+    When(Condition),
     /// Somebody runs a command and follows it.
     Exec(Box<ExecRequest>),
     /// Somebody types into a session.
@@ -49,8 +51,8 @@ pub enum Inbound {
         /// then: what it asks next must not come before.
         known: oneshot::Sender<Option<i32>>,
     },
-    /// A terminal attaches.
-    Attach(ClientId, Box<super::screen::ClientScreen>, Role),
+    /// A terminal attaches: to the whole screen, or to one session alone.
+    Attach(ClientId, Box<super::screen::ClientScreen>, Role, Option<SessionId>),
     /// A client's terminal took the last frame.
     Drained(ClientId),
     /// A client's terminal is gone.
@@ -74,6 +76,9 @@ pub struct Settled {
 
 /// A look at the model between two events.
 pub type Look = Box<dyn FnOnce(&Model, Moment) + Send>;
+
+/// What somebody waits for: looked at after every step, until it says that nobody waits for it any more.
+pub type Condition = Box<dyn FnMut(&Model, Moment) -> bool + Send>;
 
 /// How many of each queue may wait.
 const WAITING: usize = 256;

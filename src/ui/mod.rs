@@ -62,8 +62,12 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
     let screen = buf.area;
     let mut canvas = Canvas::new(buf, style);
     let over_panes = covers(vm);
-    lines(&mut canvas, vm, !over_panes);
-    pane::draw(&mut canvas, &vm.panes, !vm.sidebar.focused, vm.now);
+    if vm.bare {
+        pane::draw_bare(&mut canvas, &vm.panes, vm.now);
+    } else {
+        lines(&mut canvas, vm, !over_panes);
+        pane::draw(&mut canvas, &vm.panes, !vm.sidebar.focused, vm.now);
+    }
     if let Some(welcome) = &vm.welcome
         && vm.panes.is_empty()
     {
@@ -77,8 +81,12 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
         border.rect(area, weight(vm.sidebar.focused), style.mono);
         border.draw(&mut canvas);
     }
-    sidebar::draw(&mut canvas, &vm.sidebar, vm.now);
-    status_bar::draw(&mut canvas, vm.mode, &vm.status);
+    if !vm.bare {
+        sidebar::draw(&mut canvas, &vm.sidebar, vm.now);
+    }
+    if !vm.bare || vm.mode == Mode::Leader {
+        status_bar::draw(&mut canvas, vm.mode, &vm.status);
+    }
     let overlaid = vm.overlay.as_ref().is_some_and(|overlay| !matches!(overlay, Overlay::WhichKey(_)));
     let at = cursor(screen, vm, style).map(|at| (at.x, at.y));
     if overlaid {

@@ -3,7 +3,7 @@
 use super::canvas::Canvas;
 use super::terminal;
 use super::{feed, rect, sidebar, text};
-use crate::app::view_model::{Level, Pane, PaneContent};
+use crate::app::view_model::{Banner, Level, Pane, PaneContent};
 use crate::domain::Moment;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style as Ink};
@@ -23,6 +23,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], keys: bool, now:
     }
     for pane in panes {
         banner(canvas, pane, &mut taken);
+    }
+}
+
+/// Draws panes without borders: what is inside, and what must be said over it.
+pub(super) fn draw_bare(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], now: Moment) {
+    for pane in panes {
+        content(canvas, pane, now);
+        if let Some(banner) = &pane.banner {
+            banner_inside(canvas, pane, banner);
+        }
     }
 }
 
@@ -123,10 +133,17 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
         taken.push((y, x, x + columns));
         return;
     }
+    banner_inside(canvas, pane, banner);
+}
+
+/// Over the last lines inside, or the first if the cursor is there.
+fn banner_inside(canvas: &mut Canvas<'_>, pane: &Pane<'_>, banner: &Banner) {
     let inner = rect(pane.inner).intersection(canvas.screen());
     if inner.area() == 0 {
         return;
     }
+    let (sign, ink) = level(canvas, banner.level);
+    let runs = matches!(pane.content, PaneContent::Terminal { dim: false, .. });
     let room = inner.width.saturating_sub(4);
     let said = if runs { parts_that_fit(canvas, &banner.text, room) } else { banner.text.clone() };
     let mut lines = text::wrap(&said, room, canvas.style.unicode);

@@ -18,8 +18,22 @@ fn help_names_the_verbs_that_exist_and_no_others() {
         .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    let known =
-        ["serve", "status", "shutdown", "env", "conversation", "turn", "exec", "session", "reap", "events", "doctor"];
+    let known = [
+        "open",
+        "attach",
+        "serve",
+        "status",
+        "shutdown",
+        "env",
+        "conversation",
+        "turn",
+        "exec",
+        "cp",
+        "session",
+        "reap",
+        "events",
+        "doctor",
+    ];
     assert_eq!(verbs, known);
     assert!(!help.out.contains("__"), "{}", help.out);
 }
@@ -31,7 +45,7 @@ fn every_verb_explains_itself() {
         ("env", &["list", "show", "new", "start", "stop", "rm", "pin", "unpin", "extend", "rename", "adopt"]),
         ("conversation", &["list", "show", "end"]),
         ("turn", &["begin", "touch", "end", "list", "show"]),
-        ("session", &["list", "capture", "send-keys", "kill"]),
+        ("session", &["list", "new", "attach", "wait", "capture", "send-keys", "kill"]),
     ];
     for (group, verbs) in groups {
         let help = profile.run(&[group, "--help"]).out;

@@ -281,6 +281,7 @@ proptest! {
             },
         }).collect();
         let vm = ViewModel {
+            bare: strip && !focused,
             size: Size { rows, cols },
             now: Moment(now),
             mode,

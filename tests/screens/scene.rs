@@ -27,6 +27,7 @@ pub fn frame<'a>(cols: u16, rows: u16) -> ViewModel<'a> {
     let width = if strip { 5 } else { 30 };
     let body = rows - 1;
     ViewModel {
+        bare: false,
         size: Size { rows, cols },
         now: NOW,
         mode: Mode::Pane,

@@ -412,6 +412,7 @@ impl World {
             None => Program::Argv(run.argv.iter().map(|w| (*w).to_owned()).collect()),
         };
         let request = ExecRequest {
+            label: None,
             call: call.clone(),
             env: run.env.cloned(),
             conversation: run.conversation.map(ConversationId::new),

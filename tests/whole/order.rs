@@ -68,6 +68,7 @@ async fn the_end_of_a_command_comes_behind_its_last_output() {
     let (_stdin, input) = mpsc::channel(1);
     let (events, mut told) = mpsc::channel(1024);
     let request = ExecRequest {
+        label: None,
         call: CallId::new("c"),
         env: None,
         conversation: None,

@@ -9,7 +9,7 @@ use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Listed, Overlay, Prompted, TurnList};
 use super::super::view_model::Level;
 use super::panes::{GoTo, roomier};
-use crate::domain::{ConversationId, Effect, EnvId, EnvSpec, LeaseKind, Moment, Phase, Request, SessionState};
+use crate::domain::{ConversationId, Effect, EnvId, EnvSpec, LeaseKind, Moment, Phase, Request, Session, SessionState};
 
 impl Model {
     /// Does what a command does, for a client.
@@ -315,6 +315,16 @@ impl Model {
         }
         if self.only_looks(now, client) {
             return;
+        }
+        // One that runs and is shown nowhere was opened by a command, or left by a terminal that showed nothing else.
+        let hidden = |s: &&Session| {
+            s.env == *env && !matches!(s.state, SessionState::Ended { .. }) && self.work.shown(&s.id).is_empty()
+        };
+        let hidden = self.state.sessions.values().filter(hidden).max_by_key(|s| (s.began, &s.id));
+        if let Some(session) = hidden.filter(|s| s.conversation.is_none()).map(|s| s.id.clone()) {
+            let pane = self.work.add_pane(PaneKind::Session(session));
+            let tab = self.work.add_tab(pane, None);
+            return self.look_at(now, client, tab, Some(pane), cmds);
         }
         // The shell of a conversation stands beside its feed, also when its tab was closed or is from before a start.
         let newest =

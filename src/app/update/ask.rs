@@ -48,7 +48,7 @@ impl Model {
                 self.say(now, Level::Error, told(refusal), None);
             }
             Some(Asked::Other(client) | Asked::Adopted(client)) => {
-                self.say(now, Level::Error, told(refusal), Some(client))
+                self.say(now, Level::Error, told(refusal), Some(client));
             }
             Some(Asked::Session(_) | Asked::Environment(..)) | None => {}
         }

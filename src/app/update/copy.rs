@@ -30,6 +30,11 @@ impl Model {
             let text = "this program uses the whole screen and keeps no history; what is in sight can be copied";
             self.say(now, Level::Info, text, Some(client));
         }
+        if self.shows_only(client).is_some() {
+            // Without a last line that says so.
+            let text = "copy mode: hjkl w b 0 $ g G move · v V mark · y copies · / searches · q leaves";
+            self.say(now, Level::Info, text, Some(client));
+        }
         let Some(screen) = self.work.screens.get(&session) else { return };
         let offset = self.offset(client, &session);
         let view = screen.view_at(offset);

@@ -110,7 +110,7 @@ impl Model {
                 t.activity = true;
             }
             // Whoever looks at nothing else sees it; nobody is torn away from what he does.
-            for client in self.clients.values_mut().filter(|c| c.tab.is_none()) {
+            for client in self.clients.values_mut().filter(|c| c.tab.is_none() && c.only.is_none()) {
                 client.tab = Some(tab);
             }
             let number = self.work.tabs.len();

@@ -55,7 +55,9 @@ impl Model {
         if filtering {
             return self.filter_key(now, client, key, cmds);
         }
-        if let Some(command) = self.bindings.direct(key) {
+        // Where one session is all there is, every key but the leader is the program's.
+        let whole = self.shows_only(client).is_none();
+        if let Some(command) = self.bindings.direct(key).filter(|_| whole) {
             return self.act(now, client, command.action, cmds);
         }
         if self.clients.get(&client).is_some_and(|c| c.copying.is_some()) {
@@ -94,7 +96,11 @@ impl Model {
         if key == self.bindings.leader {
             return self.act(now, client, Action::SendLeader, cmds);
         }
-        match self.bindings.after_leader(key) {
+        let one_session = self.shows_only(client).is_some();
+        if one_session && key.code == KeyCode::Esc {
+            return;
+        }
+        match self.bindings.after_leader(key).filter(|c| !one_session || c.action.fits_one_session()) {
             Some(command) => {
                 if !matches!(command.action, Action::CopyMode) {
                     self.leave_copy(client);
@@ -110,8 +116,13 @@ impl Model {
             }
             None => {
                 let leader = self.bindings.leader;
-                let help = self.bindings.leader_key(Action::Help);
-                let text = format!("{leader} {key} is no command · {leader} {help} shows all keys");
+                let text = if one_session {
+                    let detach = self.bindings.leader_key(Action::Quit);
+                    format!("{leader} {key} is no command here · {leader} {detach} detaches")
+                } else {
+                    let help = self.bindings.leader_key(Action::Help);
+                    format!("{leader} {key} is no command · {leader} {help} shows all keys")
+                };
                 self.say(now, Level::Info, text, Some(client));
             }
         }
@@ -280,7 +291,7 @@ impl Model {
     /// Lines inside a pane as a client sees it.
     pub(super) fn pane_rows(&self, client: ClientId, pane: PaneId) -> u16 {
         let areas = self.tab_of(client).map(|t| self.pane_areas(client, t)).unwrap_or_default();
-        areas.iter().find(|(p, _)| *p == pane).map_or(1, |(_, a)| Self::size_in(*a).rows)
+        areas.iter().find(|(p, _)| *p == pane).map_or(1, |(_, a)| self.size_in(client, *a).rows)
     }
 }
 

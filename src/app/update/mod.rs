@@ -43,8 +43,14 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
                 m.say(now, Level::Warning, text, None);
             }
         }
+        Msg::AttachedTo { client, size, caps, role, session } => {
+            m.attach_to(now, client, (size, caps, role), session, &mut cmds);
+        }
         Msg::ClientDetached(client) => {
-            m.clients.remove(&client);
+            let gone = m.clients.remove(&client);
+            if let Some(only) = gone.and_then(|c| c.only) {
+                m.drop_only(client, &only);
+            }
             if m.active == Some(client) {
                 m.active = None;
                 let others: Vec<ClientId> = m.clients.keys().rev().copied().collect();
@@ -102,6 +108,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
 impl Model {
     /// Puts right what may have become wrong: clients on tabs that are gone, sizes of programs.
     fn settle(&mut self, now: Moment, cmds: &mut Vec<Cmd>) {
+        self.leave_with_session(cmds);
         self.drop_dead_tabs();
         self.follow_tabs();
         self.fit(now, cmds);
@@ -121,10 +128,14 @@ impl Model {
     }
 
     /// The size of this client counts from now on. One that only looks takes what the others have.
-    fn made_active(&mut self, client: ClientId) {
+    pub(in crate::app) fn made_active(&mut self, client: ClientId) {
+        if let Some(session) = self.shows_only(client).map(|only| only.session.clone()) {
+            return self.size_by(client, &session);
+        }
         let reads = |id: &ClientId| self.clients.get(id).is_none_or(|c| c.role == Role::Reader);
         if self.clients.contains_key(&client) && (!reads(&client) || self.active.as_ref().is_none_or(reads)) {
             self.active = Some(client);
+            self.size_what_is_seen(client);
         }
     }
 

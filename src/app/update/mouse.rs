@@ -48,7 +48,7 @@ impl Model {
             return None;
         }
         let tab = self.tab_of(client)?;
-        self.pane_areas(client, tab).into_iter().find(|(_, a)| within(inner(*a), x, y))
+        self.pane_areas(client, tab).into_iter().find(|(_, a)| within(self.inside(client, *a), x, y))
     }
 
     /// Hands an event to the program of a pane. False if it did not ask for it.
@@ -58,7 +58,7 @@ impl Model {
         }
         let Some(session) = self.session_of(pane) else { return false };
         let Some(screen) = self.work.screens.get(session) else { return false };
-        let inside = inner(area);
+        let inside = self.inside(client, area);
         let row = event.row.clamp(inside.y, inside.y + inside.height.saturating_sub(1)) - inside.y;
         let col = event.column.clamp(inside.x, inside.x + inside.width.saturating_sub(1)) - inside.x;
         let bytes = mouse::encode(&event, row, col, &screen.modes());
@@ -172,7 +172,7 @@ impl Model {
     /// The place in a session's text under the mouse, kept inside the pane.
     fn place_at(&self, client: ClientId, session: &SessionId, area: Area, event: MouseEvent) -> Option<Pos> {
         let screen = self.work.screens.get(session)?;
-        let inside = inner(area);
+        let inside = self.inside(client, area);
         let row = event.row.clamp(inside.y, inside.y + inside.height.saturating_sub(1)) - inside.y;
         let col = event.column.clamp(inside.x, inside.x + inside.width.saturating_sub(1)) - inside.x;
         let view = screen.view_at(self.offset(client, session));
@@ -245,7 +245,7 @@ impl Model {
                 let Some(area) = area_of(self, pane) else { return };
                 let Some(session) = self.session_of(pane).cloned() else { return };
                 // Beyond the upper or lower edge the text scrolls along.
-                let inside = inner(area);
+                let inside = self.inside(client, area);
                 if event.row < inside.y {
                     self.scroll_pane(now, client, pane, 1, cmds);
                 } else if event.row >= inside.y + inside.height {

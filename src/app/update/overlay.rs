@@ -129,9 +129,8 @@ impl Model {
     fn chosen(&mut self, now: Moment, client: ClientId, of: Listed, typed: &str, selected: usize, cmds: &mut Vec<Cmd>) {
         match of {
             Listed::Containers(known) => {
-                let chosen = containers(known.as_ref(), typed).into_iter().nth(selected);
-                if let Some(Ok(Container { endpoint, name, .. })) = chosen.map(|row| row.map(Clone::clone)) {
-                    let request = Request::Adopt { endpoint, container: name };
+                if let Some(Ok(one)) = containers(known.as_ref(), typed).into_iter().nth(selected) {
+                    let request = Request::Adopt { endpoint: one.endpoint.clone(), container: one.name.clone() };
                     self.ask(now, Asked::Adopted(client), request, cmds);
                 }
             }

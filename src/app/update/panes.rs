@@ -65,7 +65,7 @@ impl Model {
         let Some(client) = self.active else { return Size::default() };
         let tab = self.work.tabs.iter().find(|t| t.tree.contains(pane));
         let areas = tab.map(|t| self.pane_areas(client, t)).unwrap_or_default();
-        areas.iter().find(|(p, _)| *p == pane).map_or_else(Size::default, |(_, a)| Self::size_in(*a))
+        areas.iter().find(|(p, _)| *p == pane).map_or_else(Size::default, |(_, a)| self.size_in(client, *a))
     }
 
     /// A pane whose session is over gets a new one in the same environment, started again if it must.
@@ -150,7 +150,7 @@ impl Model {
         self.work.tabs.retain(|t| t.tree.panes().iter().any(|p| panes.contains_key(p)));
         let tabs: Vec<TabId> = self.work.tabs.iter().map(|t| t.id).collect();
         let mut changed = before != tabs.len();
-        for client in self.clients.values_mut() {
+        for client in self.clients.values_mut().filter(|c| c.only.is_none()) {
             if client.tab.is_some_and(|t| !tabs.contains(&t)) {
                 client.tab = client.last_tab.filter(|t| tabs.contains(t)).or(tabs.last().copied());
                 client.last_tab = None;

@@ -1,6 +1,6 @@
 //! Screens of sessions: output, answers, sizes, memory.
 
-use super::super::client::Scrolled;
+use super::super::client::{Client, Scrolled};
 use super::super::feed::Limits;
 use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model, PaneKind};
@@ -34,7 +34,8 @@ impl Model {
         let tabs: Vec<_> = self.work.shown(session).into_iter().map(|(tab, _)| tab).collect();
         if fed.changed {
             for client in self.clients.values_mut() {
-                client.dirty |= client.tab.is_some_and(|t| tabs.contains(&t));
+                client.dirty |= client.tab.is_some_and(|t| tabs.contains(&t))
+                    || client.only.as_ref().is_some_and(|only| only.session == *session);
             }
             self.mark_tabs(&tabs, false);
         }
@@ -46,8 +47,8 @@ impl Model {
                 }
                 ScreenEvent::Bell => {
                     self.mark_tabs(&tabs, true);
-                    let looking: Vec<ClientId> = self.clients.keys().copied().collect();
-                    cmds.extend(looking.into_iter().map(Cmd::Bell));
+                    let hears = |c: &Client| c.only.as_ref().is_none_or(|only| only.session == *session);
+                    cmds.extend(self.clients.iter().filter(|(_, c)| hears(c)).map(|(id, _)| Cmd::Bell(*id)));
                 }
                 ScreenEvent::Notification(text) => {
                     let name = self.session_name(session);
@@ -144,14 +145,16 @@ impl Model {
 
     /// Gives every program the size of its pane on the active client. Sessions shown nowhere keep theirs.
     pub(super) fn fit(&mut self, now: Moment, cmds: &mut Vec<Cmd>) {
-        let Some(client) = self.active else { return };
         let mut wanted: BTreeMap<SessionId, Size> = BTreeMap::new();
-        for tab in &self.work.tabs {
+        for (client, tab) in self.active.iter().flat_map(|client| self.work.tabs.iter().map(|tab| (*client, tab))) {
             for (pane, area) in self.pane_areas(client, tab) {
                 if let Some(PaneKind::Session(id)) = self.work.panes.get(&pane) {
-                    wanted.insert(id.clone(), Self::size_in(area));
+                    wanted.insert(id.clone(), self.size_in(client, area));
                 }
             }
+        }
+        for (session, client) in &self.sized_by {
+            wanted.insert(session.clone(), self.size_in(*client, self.frame(*client).panes));
         }
         for (session, size) in wanted {
             self.resize(now, &session, size, cmds);
@@ -205,7 +208,7 @@ impl Model {
     }
 
     /// A person did something in a pane: the core is told, not for every key.
-    pub(super) fn acted(&mut self, now: Moment, session: &SessionId, typed: bool, cmds: &mut Vec<Cmd>) {
+    pub(in crate::app) fn acted(&mut self, now: Moment, session: &SessionId, typed: bool, cmds: &mut Vec<Cmd>) {
         let running = self.state.sessions.get(session).is_some_and(|s| s.state == SessionState::Running);
         let recent = self.acted.get(session).is_some_and(|at| now >= *at && now.since(*at) < ACTS);
         if !running || recent {

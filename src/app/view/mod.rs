@@ -25,18 +25,20 @@ pub fn view_model(model: &Model, now: Moment, client: ClientId) -> ViewModel<'_>
     let size = model.clients.get(&client).map_or(Size { rows: 0, cols: 0 }, |c| c.size);
     let tab = model.tab_of(client);
     let panes = tab.map(|t| panes::panes(model, now, client, t, frame.panes)).unwrap_or_default();
+    let only = model.shows_only(client).is_some();
     let notices = model
         .toasts
         .iter()
-        .filter(|t| t.until > now && t.only.is_none_or(|only| only == client))
+        .filter(|t| t.until > now && t.only.map_or(!only, |one| one == client))
         .map(|t| Toast { text: t.text.clone(), level: t.level })
         .collect();
     ViewModel {
         size,
+        bare: only,
         now,
         mode: mode(model, client),
         sidebar: sidebar::sidebar(model, now, client),
-        tabs: model.work.tabs.iter().enumerate().map(|(i, t)| tab_of(model, client, i, t)).collect(),
+        tabs: if only { Vec::new() } else { tabs(model, client) },
         tabs_area: frame.tabs,
         panes,
         panes_area: frame.panes,
@@ -62,6 +64,10 @@ pub(super) fn mode(model: &Model, client: ClientId) -> Mode {
         }
         _ => Mode::Pane,
     }
+}
+
+fn tabs(model: &Model, client: ClientId) -> Vec<Tab> {
+    model.work.tabs.iter().enumerate().map(|(i, t)| tab_of(model, client, i, t)).collect()
 }
 
 fn tab_of(model: &Model, client: ClientId, index: usize, tab: &TabState) -> Tab {

@@ -1,6 +1,6 @@
 //! Panes of the shown tab: titles, marks, banners, contents.
 
-use super::super::layout::{PaneId, inner};
+use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model, PaneKind, TabState};
 use super::super::msg::ClientId;
 use super::super::view_model::{Area, Banner, Level, Pane, PaneContent};
@@ -43,7 +43,7 @@ fn make<'a>(
     let env = model.env_of_pane(pane).and_then(|id| model.state.environments.get(&id));
     let base = Pane {
         area,
-        inner: inner(area),
+        inner: model.inside(client, area),
         focused: focused && !model.in_nav(client),
         synchronised: tab.synchronised && model.session_of(pane).is_some(),
         title: String::new(),

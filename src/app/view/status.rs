@@ -59,6 +59,7 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             nav(Action::Help, "help"),
             nav(Action::Quit, leave),
         ],
+        Mode::Leader if model.shows_only(client).is_some() => vec![own("…", "a key of the list"), own("Esc", "back")],
         Mode::Leader => vec![own("…", "a key of the list"), own("Esc", "sidebar")],
         Mode::Copy => vec![
             own("hjkl w b 0 $ g G", "move"),

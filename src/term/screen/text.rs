@@ -48,6 +48,22 @@ impl Screen {
         first..self.first_line + u64::from(self.size().rows)
     }
 
+    /// What stands on the lines from the one that row `first` is a part of, as the program wrote them: wrapped rows are
+    /// one line.
+    #[must_use]
+    pub fn text_from(&self, first: u64) -> String {
+        let kept = self.lines();
+        let (first, _) = self.logical_bounds(first.clamp(kept.start, kept.end));
+        let (mut line, mut out, mut one) = (first, String::new(), LogicalLine::default());
+        while line < kept.end {
+            line = self.read_logical(line, &mut one);
+            out.extend(&one.chars);
+            out.truncate(out.trim_end_matches(' ').len());
+            out.push('\n');
+        }
+        out
+    }
+
     /// The emulator's index of a line, if it is kept.
     fn index_of(&self, line: u64) -> Option<i32> {
         self.lines().contains(&line).then(|| (line as i64 - self.first_line as i64) as i32)
