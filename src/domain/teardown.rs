@@ -32,7 +32,7 @@ impl State {
             env.books.end = None;
         }
         env.rearm(now);
-        let text = format!("{} is being {}", env.name, end.cause.sentence(end.deed, idle(env)));
+        let text = format!("{} is being {}", env.name, end.cause.sentence(end.deed, env.waited()));
         let effect = Effect::Teardown {
             env: id.clone(),
             generation: env.generation,
@@ -70,7 +70,7 @@ impl State {
             env.sandbox = None;
         }
         let is_ephemeral = env.is_ephemeral();
-        let why = end.cause.sentence(end.deed, idle(env));
+        let why = end.cause.sentence(end.deed, env.waited());
         let name = env.name.clone();
         self.sandbox_over(out, id, &why);
         let warning = self.environments.get(id).and_then(Environment::fuse_warning);
@@ -237,7 +237,7 @@ impl State {
 
     fn drop_row(&mut self, out: &mut Outbox, id: &EnvId, end: &End) {
         let Some(env) = self.environments.get(id) else { return };
-        let why = end.cause.sentence(Deed::Remove, idle(env));
+        let why = end.cause.sentence(Deed::Remove, env.waited());
         // The backend's word of the removal was announced when it came, in this very event.
         let announced = env.last_ending.as_ref().is_some_and(|ending| ending.at == out.now);
         if !announced {
@@ -256,10 +256,6 @@ impl Environment {
             teardown.void = teardown.end.cause != Cause::Idle;
         }
     }
-}
-
-fn idle(env: &Environment) -> Span {
-    env.idle_time().unwrap_or(env.spec.idle)
 }
 
 /// Says how it goes on after a teardown that did not happen; the time until then, `None` if it is given up.
