@@ -69,7 +69,8 @@ impl State {
         if end.deed == Deed::Remove {
             env.sandbox = None;
         }
-        let is_ephemeral = env.is_ephemeral();
+        // Whoever asked for its files to go while it was being removed is answered by this removal.
+        let data = end.data || env.is_ephemeral() || env.books.end.as_ref().is_some_and(|end| end.data);
         let why = end.cause.sentence(end.deed, env.waited());
         let name = env.name.clone();
         self.sandbox_over(out, id, &why);
@@ -80,7 +81,6 @@ impl State {
             self.unchoose(out, id);
         }
         if end.forget {
-            let data = end.data || is_ephemeral;
             self.forget(out, id, data, &why);
         }
     }
