@@ -122,7 +122,8 @@ fn facts(env: &Environment, now: Moment) -> Vec<Fact> {
     for holder in env.holders() {
         facts.push(fact("holder", format!("{}: {}, since {}", holder.kind, holder.detail, ago(holder.since))));
     }
-    if let Some(deadline) = env.deadline {
+    // An end that is decided has its own time, which the reason names.
+    if let Some(deadline) = env.deadline.filter(|_| env.books.end.is_none()) {
         facts.push(fact("deadline", format!("in {}", words::span(deadline.since(now)))));
     }
     if let Some(seen) = &env.books.seen {
