@@ -268,3 +268,20 @@ fn what_is_paused_is_not_the_next_to_be_reaped() {
     assert_eq!(state(&world, "a"), RowState::Word("paused".to_owned()));
     assert!(!world.view().status.facts.iter().any(|f| f.contains("next reap")), "{:?}", world.view().status.facts);
 }
+
+#[test]
+fn a_next_try_is_announced_only_where_there_is_one() {
+    let mut world = World::new(120, 40);
+    world.slow = true;
+    named(&mut world, "a", EnvSpec::local());
+    world.event(Event::ProvisionFailed {
+        env: world.env(),
+        generation: Generation(1),
+        kind: FailureKind::Temporary,
+        message: "no space left".to_owned(),
+        hint: "free some".to_owned(),
+    });
+    assert_eq!(state(&world, "a"), RowState::Word("failed".to_owned()), "nobody holds it");
+    world.request(Request::Pin(world.env()));
+    assert_eq!(state(&world, "a"), RowState::Word("failed · retry 0:05".to_owned()));
+}

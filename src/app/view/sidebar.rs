@@ -172,8 +172,7 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
         Phase::Stopped if env.swept_from().is_some() => return swept(now, env),
         Phase::Stopped if env.leak().is_some() => return leaked(env),
         Phase::Failed => {
-            let retry = env.failure.as_ref().and_then(|f| f.retry_at).filter(|at| *at > now);
-            return match retry {
+            return match env.retry_at().filter(|at| *at > now) {
                 Some(at) => RowState::Word(format!("failed · retry {}", words::left(at.since(now)))),
                 None => word("failed"),
             };
