@@ -110,12 +110,13 @@ impl Action {
     #[must_use]
     pub fn only_looks(self) -> bool {
         use Action::{
-            Back, CopyMode, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NextPane, NextTab, Open, Palette, Pick,
-            PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
+            Back, CopyMode, Details, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NextPane, NextTab, Open,
+            Palette, Pick, PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
         };
         matches!(
             self,
             Back | CopyMode
+                | Details
                 | Explain
                 | Filter
                 | Focus(_)

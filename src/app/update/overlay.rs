@@ -20,7 +20,9 @@ impl Model {
             Overlay::Details { env, scroll } => scrolled(scroll, key).map(|scroll| Overlay::Details { env, scroll }),
             Overlay::Explain { env, scroll } => {
                 if key == KeyPress::char('+') {
-                    self.order(now, client, Request::Extend { env: env.clone(), by: None }, cmds);
+                    if !self.only_looks(now, client) {
+                        self.order(now, client, Request::Extend { env: env.clone(), by: None }, cmds);
+                    }
                     Some(Overlay::Explain { env, scroll })
                 } else {
                     scrolled(scroll, key).map(|scroll| Overlay::Explain { env, scroll })
