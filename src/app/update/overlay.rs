@@ -246,8 +246,10 @@ pub(in crate::app) fn available(model: &Model, client: ClientId, action: Action)
         | Action::RenameEnv
         | Action::StartEnv
         | Action::StopEnv
-        | Action::RemoveEnv => model.env_in_question(client).is_some(),
-        Action::Turns | Action::AgentPane => !model.state.conversations.is_empty(),
+        | Action::RemoveEnv
+        // Without a conversation it shows what others run in the environment.
+        | Action::AgentPane => model.env_in_question(client).is_some(),
+        Action::Turns => !model.state.conversations.is_empty(),
         _ => true,
     }
 }

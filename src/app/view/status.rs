@@ -50,7 +50,7 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             nav(Action::Open, "open"),
             nav(Action::NewEnvNow, "new"),
             nav(Action::NewEnv, "form"),
-            nav(Action::Back, "to pane"),
+            if model.tab_of(client).is_some() { nav(Action::Back, "to pane") } else { Default::default() },
             nav(Action::Fold, "details"),
             nav(Action::Extend, "extend"),
             nav(Action::Pin, "pin"),
