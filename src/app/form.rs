@@ -302,7 +302,7 @@ fn bytes(text: &str) -> Option<u64> {
         (at, 'g') => (&lower[..at], 30),
         _ => (lower, 0),
     };
-    digits.parse::<u64>().ok()?.checked_shl(shift).filter(|n| *n >= 1 << 20)
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|n| *n >= 1 << 20)
 }
 
 fn parse_mount(text: &str) -> Result<crate::domain::Mount, String> {
