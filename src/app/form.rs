@@ -124,6 +124,15 @@ impl Form {
             .collect()
     }
 
+    /// Where the cursor is in the selected field, in columns; `None` in one that is a choice.
+    #[must_use]
+    pub fn cursor(&self) -> Option<u16> {
+        match self.shown().get(self.selected).map(|i| &self.fields[*i].value)? {
+            Value::Text(line) => Some(line.column()),
+            Value::Choice(..) => None,
+        }
+    }
+
     /// Takes a key in. False if it is none for the form.
     pub fn key(&mut self, key: KeyPress) -> bool {
         let shown = self.shown();

@@ -354,6 +354,8 @@ pub enum Overlay {
         fields: Vec<(String, String, String)>,
         /// Selected field.
         selected: usize,
+        /// Cursor in its value, in columns; `None` where that is a choice.
+        cursor: Option<u16>,
         /// Why it cannot be accepted yet.
         problem: Option<String>,
     },

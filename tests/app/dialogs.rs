@@ -290,3 +290,22 @@ fn the_form_refuses_what_would_be_refused_or_become_another_number() {
     world.keys("C-u").typed("2G");
     assert_eq!(problem(&world), "");
 }
+
+#[test]
+fn the_cursor_of_the_form_stands_where_is_typed() {
+    let mut world = World::new(120, 40);
+    let screen = Rect::new(0, 0, 120, 40);
+    let style = ui::Style::default();
+    let cursor = |w: &World| ui::cursor(screen, &w.view(), &style).expect("a cursor");
+    world.keys("N").typed("scratch");
+    let end = cursor(&world).x;
+    world.keys("left left");
+    assert_eq!(cursor(&world).x, end - 2);
+    world.keys("End").typed(&"x".repeat(56)).typed("y");
+    let mut buffer = Buffer::empty(screen);
+    ui::paint(&mut buffer, &world.view(), &style);
+    let at = cursor(&world);
+    assert_eq!(buffer[(at.x - 1, at.y)].symbol(), "y", "what is typed last is in sight");
+    world.keys("down");
+    assert_eq!(ui::cursor(screen, &world.view(), &style), None, "a choice is not typed");
+}

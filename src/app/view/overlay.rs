@@ -73,6 +73,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
             title: "new environment · Enter makes it".to_owned(),
             fields: form.rows(),
             selected: form.selected,
+            cursor: form.cursor(),
             problem: form.accept().err(),
         },
         State::Turns(list) => {
