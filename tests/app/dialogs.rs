@@ -309,3 +309,18 @@ fn the_cursor_of_the_form_stands_where_is_typed() {
     world.keys("down");
     assert_eq!(ui::cursor(screen, &world.view(), &style), None, "a choice is not typed");
 }
+
+#[test]
+fn a_shell_of_the_host_loses_no_files_of_the_host() {
+    for (on_host, lost) in [(false, true), (true, false)] {
+        let mut world = World::new(120, 40);
+        let id = world.model.ids.env();
+        world.request(Request::NewEnvironment {
+            id,
+            name: None,
+            spec: Box::new(EnvSpec { on_host, ..EnvSpec::local() }),
+        });
+        world.keys("S");
+        assert_eq!(dialog(&world).1.contains(&"/tmp".to_owned()), lost, "on the host: {on_host}");
+    }
+}
