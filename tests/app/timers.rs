@@ -160,3 +160,24 @@ fn a_deadline_that_passed_unheeded_stops_no_other_countdown() {
     let next = world.model.next_timer(world.now).expect("a tick of the one that runs");
     assert_eq!((next.0 % 1000, next.since(world.now).0 <= 1000), (0, true));
 }
+
+#[test]
+fn what_is_known_of_sessions_goes_with_them() {
+    let mut world = World::with_shell();
+    for _ in 0..600 {
+        let session = world.model.ids.session();
+        world.request(Request::OpenSession {
+            session: session.clone(),
+            env: world.env(),
+            conversation: None,
+            program: Vec::new(),
+            size: Size::default(),
+        });
+        world.output(&session, "\x1b]0;a title\x07");
+        world.request(Request::KillSession(session));
+    }
+    assert!(world.model.state.sessions.len() <= 502, "{}", world.model.state.sessions.len());
+    assert!(world.model.work.titles.len() <= 502, "{}", world.model.work.titles.len());
+    world.msg(Msg::Progress { env: EnvId::new("gone"), text: "pulling".to_owned() });
+    assert!(world.model.work.progress.is_empty(), "nobody could take it away again");
+}
