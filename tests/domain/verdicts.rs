@@ -147,3 +147,13 @@ fn the_idle_time_of_a_verdict_is_the_one_that_was_waited() {
     assert_eq!(told.as_deref(), Some("c is being removed after 5 min idle"));
     assert_eq!(desk.verdict("c-env").reason, "being removed after 5 min idle");
 }
+
+#[test]
+fn one_command_of_others_is_one() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.pass(Span::seconds(240));
+    desk.evidence("a", Ok(Evidence { execs: 1, ..Evidence::default() }));
+    let reason = desk.verdict("a").reason;
+    assert!(reason.contains("1 command of others"), "{reason}");
+}
