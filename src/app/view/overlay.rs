@@ -84,11 +84,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                 rows: rows.into_iter().map(|(_, row)| row).collect(),
                 selected,
                 scroll,
-                filter: if list.filtering || !list.filter.text().is_empty() {
-                    list.filter.text().to_owned()
-                } else {
-                    String::new()
-                },
+                filter: list.filter.text().to_owned(),
             }
         }
         State::Details { env, scroll } => super::details::overlay(model, env, *scroll),
