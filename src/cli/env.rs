@@ -163,9 +163,9 @@ fn place(env: &Value) -> String {
 fn future(env: &Value) -> (String, Style) {
     let holders = env["holders"].as_array().map(Vec::as_slice).unwrap_or_default();
     match (holders, seconds_until(&env["idle_deadline_at"])) {
+        ([], _) if env["paused"] == true => ("paused by somebody else".to_owned(), Style::Yellow),
         ([], Some(left)) if left <= 60 => (format!("due in {}", clock(left)), Style::Yellow),
         ([], Some(left)) => (format!("due in {}", clock(left)), Style::Plain),
-        ([], None) if env["paused"] == true => ("paused by somebody else".to_owned(), Style::Yellow),
         ([], None) if !env["watched"]["leak"].is_null() => {
             (format!("leaked: {}", text(&env["watched"]["leak"], "kind").replace('_', " ")), Style::Yellow)
         }
