@@ -362,3 +362,15 @@ fn an_overlay_is_never_covered_by_messages() {
         assert_eq!(lines[11].contains("cannot pull"), says_error, "{}", lines[11]);
     }
 }
+
+#[test]
+fn what_a_program_prints_cannot_reorder_the_screen() {
+    let marks = "\u{200e}\u{200f}\u{61c}\u{202a}\u{202b}\u{202c}\u{202d}\u{202e}\u{2066}\u{2067}\u{2068}\u{2069}";
+    let text: String = marks.chars().map(|mark| format!("é{mark}e\u{301}{mark}語{mark} ")).collect();
+    let shell = screen(80, 20, &text);
+    let vm = with_shell(80, 24, &shell);
+    let drawn = dump::text(&drawn(&vm, &Style::default()));
+    assert!(drawn.contains("ée\u{301}語"), "{drawn}");
+    let left: Vec<char> = drawn.chars().filter(|c| marks.contains(*c)).collect();
+    assert!(left.is_empty(), "{left:?}");
+}

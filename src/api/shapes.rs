@@ -124,8 +124,9 @@ pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExt
     });
     let last_ending = env.last_ending.as_ref().map(|ending| json!({"at": time(ending.at), "why": ending.why}));
     let failure = env.failure.as_ref().map(|failure| {
+        let retry_at = if env.phase == Phase::Failed { env.retry_at() } else { failure.retry_at };
         json!({"at": time(failure.at), "message": failure.message, "hint": failure.hint, "attempts": failure.attempts,
-               "retry_at": failure.retry_at.map(time)})
+               "retry_at": retry_at.map(time)})
     });
     json!({
         "id": env.id,

@@ -2,7 +2,8 @@
 
 use super::input::Line;
 use crate::config::{EnvDefaults, KeyPress};
-use crate::domain::{BackendKind, EndpointId, EnvSpec, Network, Persistence, Retention, Scope, Span};
+use crate::domain::naming::LONGEST_NAME;
+use crate::domain::{BackendKind, EndpointId, EnvSpec, Network, Persistence, Retention, Scope, Span, words};
 use crossterm::event::KeyCode;
 
 /// The form.
@@ -71,35 +72,17 @@ impl Form {
         let choice = |list: &'static [(&'static str, &'static str)], name: &str| {
             Value::Choice(list.iter().position(|(n, _)| *n == name).unwrap_or(0), list)
         };
-        let persistence = if defaults.persistence == Persistence::Ephemeral { "ephemeral" } else { "persistent" };
-        let scope = match defaults.scope {
-            Scope::Turn => "turn",
-            Scope::Session => "session",
-            Scope::Shared => "shared",
-        };
-        let retention = match defaults.retention {
-            Retention::StopOnSessionEnd => "stop_on_session_end",
-            Retention::KeepRunning => "keep_running",
-            Retention::RemoveOnSessionEnd => "remove_on_session_end",
-            Retention::IdleTtl => "idle_ttl",
-        };
-        let network = match defaults.network {
-            Network::None => "none",
-            Network::Default => "default",
-            Network::Host => "host",
-        };
-        let backend = if defaults.backend == BackendKind::Docker { "docker" } else { "local" };
         let fields = [
             (Which::Name, text(String::new())),
-            (Which::Backend, choice(BACKENDS, backend)),
+            (Which::Backend, choice(BACKENDS, words::backend(defaults.backend))),
             (Which::Image, text(defaults.image.clone().unwrap_or_default())),
-            (Which::Persistence, choice(PERSISTENCE, persistence)),
-            (Which::Scope, choice(SCOPES, scope)),
-            (Which::Retention, choice(RETENTIONS, retention)),
+            (Which::Persistence, choice(PERSISTENCE, words::persistence(defaults.persistence))),
+            (Which::Scope, choice(SCOPES, words::scope(defaults.scope))),
+            (Which::Retention, choice(RETENTIONS, words::retention(defaults.retention))),
             (Which::Idle, text((defaults.idle.0 / 1000).to_string())),
             // Before the fields that depend on it: the selection stays where it is when those go.
             (Which::Isolation, choice(ISOLATIONS, SANDBOX)),
-            (Which::Network, choice(NETWORKS, network)),
+            (Which::Network, choice(NETWORKS, words::network(defaults.network))),
             (Which::Memory, text(String::new())),
             (Which::Cpus, text(String::new())),
             (Which::Mount, text(String::new())),
@@ -139,6 +122,15 @@ impl Form {
                 (field.which.label().to_owned(), value, help)
             })
             .collect()
+    }
+
+    /// Where the cursor is in the selected field, in columns; `None` in one that is a choice.
+    #[must_use]
+    pub fn cursor(&self) -> Option<u16> {
+        match self.shown().get(self.selected).map(|i| &self.fields[*i].value)? {
+            Value::Text(line) => Some(line.column()),
+            Value::Choice(..) => None,
+        }
     }
 
     /// Takes a key in. False if it is none for the form.
@@ -297,8 +289,11 @@ pub fn check_name(name: &str) -> Result<(), String> {
     if name.is_empty() {
         return Err("a name has at least one character".to_owned());
     }
-    if name.chars().count() > 64 {
-        return Err("a name has at most 64 characters".to_owned());
+    if name.chars().count() > LONGEST_NAME {
+        return Err(format!("a name has at most {LONGEST_NAME} characters"));
+    }
+    if name.starts_with('-') {
+        return Err("a name does not begin with `-`".to_owned());
     }
     match name.chars().find(|c| !(c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))) {
         Some(c) => Err(format!("`{c}` cannot stand in a name: letters, digits, `-`, `_` and `.` can")),
@@ -316,7 +311,7 @@ fn bytes(text: &str) -> Option<u64> {
         (at, 'g') => (&lower[..at], 30),
         _ => (lower, 0),
     };
-    digits.parse::<u64>().ok()?.checked_shl(shift).filter(|n| *n >= 1 << 20)
+    digits.parse::<u64>().ok()?.checked_mul(1 << shift).filter(|n| *n >= 1 << 20)
 }
 
 fn parse_mount(text: &str) -> Result<crate::domain::Mount, String> {

@@ -171,6 +171,40 @@ pub struct Tab {
     pub zoomed: bool,
 }
 
+/// Columns for the title of a tab, in a tab bar of that width.
+#[must_use]
+pub fn tab_title_room(bar: u16) -> u16 {
+    bar.saturating_sub(12).clamp(4, 24)
+}
+
+/// The first and the last tab that fit into a tab bar, the current one among them; room for the counts of hidden ones is
+/// kept. The mouse must find what is drawn.
+#[must_use]
+pub fn tabs_in_sight(widths: &[u16], current: usize, room: u16) -> (usize, usize) {
+    let all: u32 = widths.iter().map(|w| u32::from(*w)).sum();
+    if all <= u32::from(room) {
+        return (0, widths.len().saturating_sub(1));
+    }
+    let room = u32::from(room.saturating_sub(8));
+    let (mut first, mut last) = (current, current);
+    let mut used = u32::from(widths[current]);
+    loop {
+        let before = first.checked_sub(1).map(|i| u32::from(widths[i])).filter(|w| used + w <= room);
+        let after = widths.get(last + 1).map(|w| u32::from(*w)).filter(|w| used + w <= room);
+        match (before, after) {
+            (_, Some(w)) => {
+                last += 1;
+                used += w;
+            }
+            (Some(w), None) => {
+                first -= 1;
+                used += w;
+            }
+            (None, None) => return (first, last),
+        }
+    }
+}
+
 /// One pane.
 pub struct Pane<'a> {
     /// Outer rectangle with its border. Neighbours share border lines: rectangles overlap by one cell.
@@ -356,6 +390,8 @@ pub enum Overlay {
         fields: Vec<(String, String, String)>,
         /// Selected field.
         selected: usize,
+        /// Cursor in its value, in columns; `None` where that is a choice.
+        cursor: Option<u16>,
         /// Why it cannot be accepted yet.
         problem: Option<String>,
     },
@@ -423,4 +459,21 @@ pub struct Welcome {
     pub found: Vec<(String, String, bool)>,
     /// What can be done: key, text.
     pub offers: Vec<(String, String)>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_current_tab_is_always_among_those_shown() {
+        let widths = [10; 20];
+        for current in 0..20 {
+            for room in [1, 5, 18, 40, 150] {
+                let (first, last) = tabs_in_sight(&widths, current, room);
+                assert!(first <= current && current <= last && last < 20);
+            }
+        }
+        assert_eq!(tabs_in_sight(&[5, 5], 0, 10), (0, 1));
+    }
 }

@@ -100,7 +100,20 @@ impl State {
             let Some((_, oldest)) = ended.min() else { return };
             let oldest = oldest.clone();
             self.conversations.remove(&oldest);
+            self.disown(out, &oldest);
             out.save(Record::Conversation(oldest));
+        }
+    }
+
+    /// An environment that many share need not know of one that is forgotten. It knows of one at least: that it served
+    /// any says that its scope can end.
+    fn disown(&mut self, out: &mut Outbox, id: &ConversationId) {
+        let served = self.environments.values().filter(|e| e.conversations.len() > 1 && e.conversations.contains(id));
+        let served: Vec<EnvId> = served.map(|env| env.id.clone()).collect();
+        for env in served {
+            if let Some(env) = self.edit(out, &env) {
+                env.conversations.remove(id);
+            }
         }
     }
 

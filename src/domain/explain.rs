@@ -54,7 +54,7 @@ impl State {
             Ground::IdleOff => "idle reaping is off: its idle time is 0".into(),
             Ground::Ending(cause) => {
                 let deed = env.books.end.as_ref().map_or(Deed::Stop, |end| end.deed);
-                let sentence = cause.sentence(deed, env.spec.idle);
+                let sentence = cause.sentence(deed, env.waited());
                 left.map_or_else(|| format!("to be {sentence}"), |left| format!("to be {sentence}, in {left}"))
             }
             Ground::Idle if judgement.kind == VerdictKind::Reap && env.books.looking => {
@@ -106,7 +106,7 @@ fn at_rest(env: &Environment, now: Moment) -> String {
 fn tearing_down(env: &Environment) -> String {
     env.books.teardown.as_ref().map_or_else(
         || "it is being torn down".into(),
-        |teardown| format!("being {}", teardown.end.cause.sentence(teardown.end.deed, env.spec.idle)),
+        |teardown| format!("being {}", teardown.end.cause.sentence(teardown.end.deed, env.waited())),
     )
 }
 
@@ -122,7 +122,8 @@ fn facts(env: &Environment, now: Moment) -> Vec<Fact> {
     for holder in env.holders() {
         facts.push(fact("holder", format!("{}: {}, since {}", holder.kind, holder.detail, ago(holder.since))));
     }
-    if let Some(deadline) = env.deadline {
+    // An end that is decided has its own time, which the reason names.
+    if let Some(deadline) = env.deadline.filter(|_| env.books.end.is_none()) {
         facts.push(fact("deadline", format!("in {}", words::span(deadline.since(now)))));
     }
     if let Some(seen) = &env.books.seen {

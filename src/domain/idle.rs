@@ -28,6 +28,12 @@ impl Environment {
         self.books.lingers.then_some(LINGER)
     }
 
+    /// The idle time to name where somebody is told how long was waited.
+    #[must_use]
+    pub fn waited(&self) -> Span {
+        self.idle_time().unwrap_or(self.spec.idle)
+    }
+
     /// What happens at the idle deadline by its persistence and retention, or by the user's consent; `None` = nothing.
     #[must_use]
     pub fn idle_deed(&self) -> Option<Deed> {

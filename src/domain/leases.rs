@@ -9,6 +9,7 @@ use super::moment::Moment;
 use super::outbox::Outbox;
 use super::state::State;
 use super::turn::TurnStatus;
+use super::words;
 
 impl Environment {
     /// Who holds it: leases, then the processes that the last look found.
@@ -77,7 +78,8 @@ impl Seen {
             .map(|process| holder(format!("{} (pid {})", process.command, process.pid), process.started))
             .collect();
         if let Some(since) = self.execs_since.filter(|since| *since + LONGEST_HOLD > self.at) {
-            found.push(holder(format!("{} commands of others", self.evidence.execs), since));
+            let (execs, s) = (self.evidence.execs, words::plural(self.evidence.execs as usize));
+            found.push(holder(format!("{execs} command{s} of others"), since));
         }
         found
     }

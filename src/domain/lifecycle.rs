@@ -202,7 +202,8 @@ impl State {
 
 impl Environment {
     /// When making it is tried again by itself: only while somebody holds it.
-    pub(super) fn retry_at(&self) -> Option<Moment> {
+    #[must_use]
+    pub fn retry_at(&self) -> Option<Moment> {
         let wanted = self.phase == Phase::Failed && self.origin == Origin::Managed && !self.leases.is_empty();
         if wanted { self.failure.as_ref().and_then(|f| f.retry_at) } else { None }
     }

@@ -46,7 +46,7 @@ impl State {
         self.waiters.push(Waiter { reply, env: Some(id), need: Need::Ready });
     }
 
-    /// An environment of this name that never came to be, that nobody uses and that is not tried again by itself.
+    /// An environment of this name that never came to be and that nobody uses: it is not tried again by itself.
     fn failed_for_good(&self, endpoint: &EndpointId, name: &str) -> Option<EnvId> {
         let over = |env: &&Environment| {
             env.name == name
@@ -57,7 +57,6 @@ impl State {
                 && env.generation <= Generation(1)
                 && env.leases.is_empty()
                 && env.conversations.is_empty()
-                && env.failure.as_ref().is_some_and(|failure| failure.retry_at.is_none())
         };
         self.environments.values().find(over).map(|env| env.id.clone())
     }

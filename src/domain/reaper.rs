@@ -247,6 +247,18 @@ impl State {
         }
     }
 
+    /// When the reaper acts on an environment unless something happens: what every countdown runs to. `None` while it is
+    /// held, while nothing can be decided, and where nothing is due by time.
+    #[must_use]
+    pub fn acts_at(&self, now: Moment, env: &Environment) -> Option<Moment> {
+        let judgement = judge(env, self.access(env), now, None);
+        match (judgement.kind, judgement.ground) {
+            (VerdictKind::Keep | VerdictKind::Warn, Ground::Idle | Ground::Ending(_)) => judgement.until,
+            (VerdictKind::Reap, Ground::Idle | Ground::Ending(_)) => Some(now),
+            _ => None,
+        }
+    }
+
     /// Whether decisions on it can be made.
     pub(super) fn is_open(&self, env: &Environment) -> bool {
         self.access(env) == Access::Open

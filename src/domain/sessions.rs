@@ -224,7 +224,7 @@ impl State {
         let env = self.environments.get(&session.env)?;
         let teardown = env.books.teardown.as_ref()?;
         (env.phase == Phase::Reaping && env.generation == session.generation)
-            .then(|| teardown.end.cause.sentence(teardown.end.deed, env.idle_time().unwrap_or(env.spec.idle)))
+            .then(|| teardown.end.cause.sentence(teardown.end.deed, env.waited()))
     }
 
     /// Marks a session as ended, once.

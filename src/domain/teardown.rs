@@ -32,7 +32,7 @@ impl State {
             env.books.end = None;
         }
         env.rearm(now);
-        let text = format!("{} is being {}", env.name, end.cause.sentence(end.deed, idle(env)));
+        let text = format!("{} is being {}", env.name, end.cause.sentence(end.deed, env.waited()));
         let effect = Effect::Teardown {
             env: id.clone(),
             generation: env.generation,
@@ -69,8 +69,9 @@ impl State {
         if end.deed == Deed::Remove {
             env.sandbox = None;
         }
-        let is_ephemeral = env.is_ephemeral();
-        let why = end.cause.sentence(end.deed, idle(env));
+        // Whoever asked for its files to go while it was being removed is answered by this removal.
+        let data = end.data || env.is_ephemeral() || env.books.end.as_ref().is_some_and(|end| end.data);
+        let why = end.cause.sentence(end.deed, env.waited());
         let name = env.name.clone();
         self.sandbox_over(out, id, &why);
         let warning = self.environments.get(id).and_then(Environment::fuse_warning);
@@ -80,7 +81,6 @@ impl State {
             self.unchoose(out, id);
         }
         if end.forget {
-            let data = end.data || is_ephemeral;
             self.forget(out, id, data, &why);
         }
     }
@@ -237,7 +237,7 @@ impl State {
 
     fn drop_row(&mut self, out: &mut Outbox, id: &EnvId, end: &End) {
         let Some(env) = self.environments.get(id) else { return };
-        let why = end.cause.sentence(Deed::Remove, idle(env));
+        let why = end.cause.sentence(Deed::Remove, env.waited());
         // The backend's word of the removal was announced when it came, in this very event.
         let announced = env.last_ending.as_ref().is_some_and(|ending| ending.at == out.now);
         if !announced {
@@ -256,10 +256,6 @@ impl Environment {
             teardown.void = teardown.end.cause != Cause::Idle;
         }
     }
-}
-
-fn idle(env: &Environment) -> Span {
-    env.idle_time().unwrap_or(env.spec.idle)
 }
 
 /// Says how it goes on after a teardown that did not happen; the time until then, `None` if it is given up.

@@ -359,8 +359,7 @@ impl Host {
         let state = &self.model.state;
         let lives = |env: &Environment| {
             let moves = matches!(env.phase, Phase::Provisioning | Phase::Ready | Phase::Reaping);
-            env.origin == Origin::Managed
-                && (moves || env.books.end.is_some() || env.failure.as_ref().is_some_and(|f| f.retry_at.is_some()))
+            env.origin == Origin::Managed && (moves || env.books.end.is_some() || env.retry_at().is_some())
         };
         self.leaves
             && self.ending.is_none()

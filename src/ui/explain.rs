@@ -45,14 +45,7 @@ fn lines(
     if !facts.is_empty() {
         lines.push(Vec::new());
     }
-    let labels = facts.iter().map(|(name, _)| canvas.width(name)).max().unwrap_or(0).min(width / 3);
-    for (name, detail) in facts {
-        for (i, part) in text::wrap(detail, width.saturating_sub(labels + 2), unicode).into_iter().enumerate() {
-            let name = if i == 0 { name.as_str() } else { "" };
-            let pad = usize::from(labels.saturating_sub(canvas.width(name)) + 2);
-            lines.push(vec![(name.to_owned(), ink.dim), (" ".repeat(pad), ink.text), (part, ink.text)]);
-        }
-    }
+    lines.extend(popup::facts(canvas, facts, width, |_| ink.text));
     lines
 }
 

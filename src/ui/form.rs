@@ -1,8 +1,8 @@
 //! A form: fields below each other, help for the selected one.
 
 use super::canvas::Canvas;
-use super::popup;
 use super::text;
+use super::{palette, popup};
 use ratatui::layout::Rect;
 use ratatui::style::Modifier;
 
@@ -35,8 +35,15 @@ fn first_field(inner: Rect, fields: usize, selected: usize) -> usize {
     popup::first_row(selected.min(fields.saturating_sub(1)), 0, fields, height)
 }
 
-/// Draws it in the middle; fields scroll where there is little room.
-pub(super) fn draw(canvas: &mut Canvas<'_>, title: &str, fields: &[Field], selected: usize, problem: Option<&str>) {
+/// Draws it in the middle; fields scroll where there is little room, and so does what is typed.
+pub(super) fn draw(
+    canvas: &mut Canvas<'_>,
+    title: &str,
+    fields: &[Field],
+    selected: usize,
+    cursor: Option<u16>,
+    problem: Option<&str>,
+) {
     let outer = place(canvas.screen(), fields.len());
     let ink = *canvas.ink();
     let inner = popup::open(canvas, outer, title, ink.accent);
@@ -51,7 +58,10 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, title: &str, fields: &[Field], selec
         let look = if current { ink.accent.add_modifier(Modifier::BOLD) } else { ink.dim };
         canvas.right(column.saturating_sub(2), y, column.saturating_sub(2 + inner.x), label, look);
         let room = inner.right().saturating_sub(column);
-        canvas.fit(column, y, room, value, if current { ink.strong } else { ink.text });
+        match cursor.filter(|_| current) {
+            Some(cursor) => palette::input_line(canvas, Rect::new(column, y, room, 1), value, cursor),
+            None => _ = canvas.fit(column, y, room, value, if current { ink.strong } else { ink.text }),
+        }
         if current {
             canvas.select(Rect::new(column.saturating_sub(1), y, room + 1, 1));
         }
@@ -79,17 +89,16 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, title: &str, fields: &[Field], selec
     }
 }
 
-/// Where the cursor stands: after the value, unless it is a choice (shown as `‹ value ›`).
-pub(super) fn cursor(canvas: &Canvas<'_>, fields: &[Field], selected: usize) -> Option<(u16, u16)> {
-    let (_, value, _) = fields.get(selected)?;
+/// Where the cursor stands in the selected field.
+pub(super) fn cursor(canvas: &Canvas<'_>, fields: &[Field], selected: usize, cursor: u16) -> Option<(u16, u16)> {
     let inner = popup::inner(place(canvas.screen(), fields.len()));
-    if inner.area() == 0 || value.starts_with('‹') {
+    if inner.area() == 0 || selected >= fields.len() {
         return None;
     }
     let row = u16::try_from(selected - first_field(inner, fields.len(), selected)).ok()?;
     if row >= inner.height - footer(inner) {
         return None;
     }
-    let x = value_column(canvas, inner, fields) + canvas.width(value);
-    Some((x.min(inner.right() - 1), inner.y + row))
+    let column = value_column(canvas, inner, fields);
+    palette::input_cursor(Rect::new(column, inner.y + row, inner.right().saturating_sub(column), 1), cursor)
 }

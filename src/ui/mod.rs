@@ -133,8 +133,8 @@ fn over(canvas: &mut Canvas<'_>, overlay: &Overlay, vm: &ViewModel<'_>) {
         Overlay::Prompt { title, input, cursor, problem } => {
             prompt::draw(canvas, title, input, *cursor, problem.as_deref());
         }
-        Overlay::Form { title, fields, selected, problem } => {
-            form::draw(canvas, title, fields, *selected, problem.as_deref());
+        Overlay::Form { title, fields, selected, cursor, problem } => {
+            form::draw(canvas, title, fields, *selected, *cursor, problem.as_deref());
         }
         Overlay::Turns { rows, selected, scroll, filter } => {
             turns::draw(canvas, rows, *selected, *scroll, filter, vm.now);
@@ -170,7 +170,9 @@ pub fn cursor(screen: Rect, vm: &ViewModel<'_>, style: &Style) -> Option<Cursor>
     let at = match &vm.overlay {
         Some(Overlay::Palette { rows, cursor, .. }) => palette::cursor(screen, rows.len(), *cursor).map(input),
         Some(Overlay::Prompt { cursor, .. }) => prompt::cursor(screen, *cursor).map(input),
-        Some(Overlay::Form { fields, selected, .. }) => form::cursor(&canvas, fields, *selected).map(input),
+        Some(Overlay::Form { fields, selected, cursor, .. }) => {
+            cursor.and_then(|cursor| form::cursor(&canvas, fields, *selected, cursor)).map(input)
+        }
         Some(_) => None,
         None => match vm.mode {
             Mode::Pane | Mode::Copy => vm.panes.iter().find(|pane| pane.focused).and_then(terminal::cursor),

@@ -1,6 +1,7 @@
 //! What all overlays share: their place, their frame, and lines that scroll.
 
 use super::canvas::Canvas;
+use super::text;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style as Ink};
 
@@ -63,6 +64,28 @@ pub(super) fn parts(canvas: &mut Canvas<'_>, x: u16, y: u16, max: u16, parts: &P
         used += canvas.fit(x + used, y, max - used, text, *ink);
     }
     used
+}
+
+/// Facts in two columns: names below each other, details wrapped beside them in the look of their name.
+pub(super) fn facts(
+    canvas: &Canvas<'_>,
+    facts: &[(String, String)],
+    width: u16,
+    look: impl Fn(&str) -> Ink,
+) -> Vec<Parts> {
+    let ink = canvas.ink();
+    let labels = facts.iter().map(|(name, _)| canvas.width(name)).max().unwrap_or(0).min(width / 3);
+    let mut lines: Vec<Parts> = Vec::new();
+    for (name, detail) in facts {
+        let look = look(name);
+        let room = width.saturating_sub(labels + 2);
+        for (i, part) in text::wrap(detail, room, canvas.style.unicode).into_iter().enumerate() {
+            let name = if i == 0 { name.as_str() } else { "" };
+            let pad = usize::from(labels.saturating_sub(canvas.width(name)) + 2);
+            lines.push(vec![(name.to_owned(), ink.dim), (" ".repeat(pad), ink.text), (part, look)]);
+        }
+    }
+    lines
 }
 
 /// Draws lines from `scroll` on and says in the lower edge how many are out of sight.

@@ -2,11 +2,8 @@
 
 use super::canvas::Canvas;
 use super::rect;
-use crate::app::view_model::{Area, Tab};
+use crate::app::view_model::{Area, Tab, tab_title_room, tabs_in_sight};
 use ratatui::style::{Modifier, Style as Ink};
-
-/// Longest title before it is cut.
-const TITLE: u16 = 24;
 
 /// Draws the tabs into one line.
 pub(super) fn draw(canvas: &mut Canvas<'_>, tabs: &[Tab], area: Area) {
@@ -18,7 +15,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, tabs: &[Tab], area: Area) {
     let widths: Vec<u16> =
         labels.iter().map(|parts| parts.iter().map(|(text, _)| canvas.width(text)).sum::<u16>()).collect();
     let current = tabs.iter().position(|tab| tab.current).unwrap_or(0);
-    let (first, last) = visible(&widths, current, line.width);
+    let (first, last) = tabs_in_sight(&widths, current, line.width);
     let mut x = line.x;
     let dim = canvas.ink().dim;
     if first > 0 {
@@ -35,32 +32,6 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, tabs: &[Tab], area: Area) {
     }
 }
 
-/// Which tabs fit, the current one among them; room for the counts of hidden ones is kept.
-fn visible(widths: &[u16], current: usize, room: u16) -> (usize, usize) {
-    let all: u32 = widths.iter().map(|w| u32::from(*w)).sum();
-    if all <= u32::from(room) {
-        return (0, widths.len() - 1);
-    }
-    let room = u32::from(room.saturating_sub(8));
-    let (mut first, mut last) = (current, current);
-    let mut used = u32::from(widths[current]);
-    loop {
-        let before = first.checked_sub(1).map(|i| u32::from(widths[i])).filter(|w| used + w <= room);
-        let after = widths.get(last + 1).map(|w| u32::from(*w)).filter(|w| used + w <= room);
-        match (before, after) {
-            (_, Some(w)) => {
-                last += 1;
-                used += w;
-            }
-            (Some(w), None) => {
-                first -= 1;
-                used += w;
-            }
-            (None, None) => return (first, last),
-        }
-    }
-}
-
 fn label(canvas: &Canvas<'_>, tab: &Tab, room: u16) -> Vec<(String, Ink)> {
     let (ink, glyph) = (canvas.ink(), canvas.glyph());
     let base = if tab.current && canvas.style.mono {
@@ -70,8 +41,7 @@ fn label(canvas: &Canvas<'_>, tab: &Tab, room: u16) -> Vec<(String, Ink)> {
     } else {
         ink.dim
     };
-    let max = TITLE.min(room.saturating_sub(12).max(4));
-    let title = super::text::cut(&tab.title, max, canvas.style.unicode, glyph.ellipsis);
+    let title = super::text::cut(&tab.title, tab_title_room(room), canvas.style.unicode, glyph.ellipsis);
     let star = if tab.current { "*" } else { "" };
     let mut parts = vec![(format!(" {}:{title}{star}", tab.number), base)];
     let mut add = |text: String, look: Ink| {
@@ -91,21 +61,4 @@ fn label(canvas: &Canvas<'_>, tab: &Tab, room: u16) -> Vec<(String, Ink)> {
     }
     add(" ".to_owned(), ink.text);
     parts
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_current_tab_is_always_among_those_shown() {
-        let widths = [10; 20];
-        for current in 0..20 {
-            for room in [1, 5, 18, 40, 150] {
-                let (first, last) = visible(&widths, current, room);
-                assert!(first <= current && current <= last && last < 20);
-            }
-        }
-        assert_eq!(visible(&[5, 5], 0, 10), (0, 1));
-    }
 }

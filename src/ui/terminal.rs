@@ -41,9 +41,9 @@ fn draw_cell(canvas: &mut Canvas<'_>, x: u16, y: u16, cell: &Cell<'_>, width: u1
     } else if cell.text.is_ascii() {
         at.set_symbol(cell.text);
     } else if unicode {
-        at.set_symbol(cell.text);
+        at.set_symbol(&text::in_order(cell.text));
         // Should the two ever count differently, the next cell must still be drawn where it belongs.
-        if cell.text.cell_width() != width
+        if at.symbol().cell_width() != width
             && let Some(width) = NonZeroU16::new(width)
         {
             at.set_diff_option(CellDiffOption::ForcedWidth(width));

@@ -1,6 +1,7 @@
 //! Text from users and sandboxes made harmless and measured: clusters, widths, wrapping, times.
 
 use ratatui::buffer::CellWidth;
+use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
 
 /// The clusters to draw with their columns. Controls, direction marks and whatever has no width are left out;
@@ -51,6 +52,11 @@ fn is_doubtful(c: char) -> bool {
 /// Marks that reorder what follows: text of a sandbox could disguise itself or shift our own.
 fn is_direction(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A cell of a program without what would reorder the line that it stands in, our own parts of it included.
+pub(super) fn in_order(cell: &str) -> Cow<'_, str> {
+    if cell.contains(is_direction) { cell.chars().filter(|c| !is_direction(*c)).collect() } else { Cow::Borrowed(cell) }
 }
 
 /// Longest width that is told apart: far beyond any screen, and a few of them still add up within u16.

@@ -2,7 +2,7 @@
 
 use crate::world::World;
 use hermes_tui::app::view_model::{FeedLine, Mode, Overlay, PaneContent, RowState, SidebarRow};
-use hermes_tui::domain::{EnvSpec, Event, Phase, Span, TurnStatus};
+use hermes_tui::domain::{CallSource, ConversationId, EnvSpec, Event, Phase, Request, Span, TurnStatus};
 
 fn feed(world: &World) -> Vec<FeedLine> {
     let view = world.view();
@@ -287,4 +287,25 @@ fn enter_on_the_row_brings_a_closed_tab_back_with_feed_and_shell() {
     assert_eq!((world.view().tabs.len(), world.view().panes.len(), shells(&world)), (1, 2, 1));
     world.typed("ls");
     assert_eq!(world.got(&world.session()), "ls");
+}
+
+#[test]
+fn a_command_outside_of_turns_shows_how_long_it_has_been_running() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("talk", "do it", EnvSpec::local());
+    world.end_turn("talk");
+    world.keys("a");
+    assert_eq!(world.mode(), Mode::Agent);
+    let call = world.model.ids.call();
+    world.request(Request::BeginCall {
+        call,
+        env: None,
+        conversation: Some(ConversationId::new("talk")),
+        command: "sleep 100".to_owned(),
+        cwd: None,
+        source: CallSource::Exec,
+    });
+    world.pass(Span::seconds(20));
+    let next = world.model.next_timer(world.now).expect("a tick");
+    assert!(next.since(world.now) <= Span::seconds(1));
 }

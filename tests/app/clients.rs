@@ -2,7 +2,7 @@
 
 use crate::world::{CLIENT, World};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
-use hermes_tui::app::view_model::{Mode, PaneContent, ViewModel};
+use hermes_tui::app::view_model::{Mode, Overlay, PaneContent, ViewModel};
 use hermes_tui::app::{ClientCaps, ClientId, Msg, Role, view_model};
 use hermes_tui::domain::Size;
 
@@ -88,4 +88,25 @@ fn with_nobody_there_everything_runs_on() {
     let caps = ClientCaps { colours: 16, unicode: true };
     world.msg(Msg::ClientAttached { client: CLIENT, size: Size { rows: 30, cols: 100 }, caps, role: Role::Guest });
     assert_eq!((world.mode(), world.view().panes.len()), (Mode::Pane, 2));
+}
+
+#[test]
+fn who_only_looks_sees_details_and_changes_no_deadline() {
+    let mut world = World::with_shell();
+    let caps = ClientCaps { colours: 16, unicode: true };
+    world.msg(Msg::ClientAttached { client: OTHER, size: Size { rows: 24, cols: 80 }, caps, role: Role::Reader });
+    let lead = |world: &mut World, c: char| {
+        world.msg(Msg::Key { client: OTHER, key: KeyEvent::new(KeyCode::Char('b'), KeyModifiers::CONTROL) });
+        press(world, c);
+    };
+    let deadline = |world: &World| world.model.state.environments[&world.env()].deadline;
+    let before = deadline(&world);
+    lead(&mut world, 'e');
+    assert!(matches!(other(&world).overlay, Some(Overlay::Explain { .. })));
+    press(&mut world, '+');
+    assert_eq!(deadline(&world), before, "it was extended by one who only looks");
+    assert!(other(&world).notices.iter().any(|n| n.text.contains("read-only")));
+    press(&mut world, 'q');
+    lead(&mut world, 'i');
+    assert!(matches!(other(&world).overlay, Some(Overlay::Details { .. })));
 }

@@ -224,3 +224,33 @@ fn wrong_names_and_keys_bound_twice_are_told() {
     assert!(warnings[0].contains("did you mean `split-right`?"), "{warnings:?}");
     assert!(warnings[1].contains("`zoom`") && warnings[1].contains("`help`"), "{warnings:?}");
 }
+
+#[test]
+fn the_palette_offers_the_commands_of_others_where_there_is_no_conversation() {
+    let mut world = World::with_shell();
+    world.keys("C-b :").typed("agent-pane");
+    let Some(Overlay::Palette { rows, .. }) = world.overlay() else { panic!("the palette") };
+    assert!(rows[0].0.starts_with("agent-pane") && rows[0].2, "{rows:?}");
+    world.keys("Enter");
+    assert_eq!(world.mode(), Mode::Agent);
+}
+
+#[test]
+fn a_key_for_an_environment_says_that_there_is_none() {
+    for key in ["i", "e", "P", "+", "r", "S", "D", "R", "s", "a"] {
+        let mut world = World::new(120, 40);
+        world.keys(key);
+        assert!(world.toasts().contains("no environment"), "{key}: {}", world.toasts());
+    }
+}
+
+#[test]
+fn the_last_line_offers_the_way_to_a_pane_where_there_is_one() {
+    let mut world = World::with_shell();
+    let offered = |world: &World| world.view().status.hints.iter().any(|(_, what)| what == "to pane");
+    world.keys("C-b Esc");
+    assert!(offered(&world));
+    world.keys("Esc C-b x x");
+    assert_eq!((world.mode(), world.view().panes.len()), (Mode::Nav, 0));
+    assert!(!offered(&world));
+}

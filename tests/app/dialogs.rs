@@ -4,9 +4,11 @@ use crate::world::World;
 use hermes_tui::app::view_model::{Mode, Overlay};
 use hermes_tui::app::{Cmd, Msg};
 use hermes_tui::domain::{
-    BackendKind, EnvSpec, Event, LiveProcess, NoticeKind, Persistence, Phase, Request, Scope, SessionState, Span,
-    VerdictKind,
+    BackendKind, EnvSpec, Event, LiveProcess, Persistence, Phase, Request, Scope, SessionState, Span, VerdictKind,
 };
+use hermes_tui::ui;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 /// Title, what is lost, what survives, choices.
 type Question = (String, Vec<String>, Vec<String>, Vec<(String, String)>);
@@ -235,13 +237,12 @@ fn pick_leads_to_tabs_panes_and_environments() {
 #[test]
 fn a_refused_request_is_told_with_its_hint() {
     let mut world = World::with_shell();
-    let env = world.env();
-    let sandbox = world.model.state.environments[&env].sandbox.clone().unwrap();
-    let endpoint = world.model.state.environments[&env].spec.endpoint.clone();
+    let endpoint = world.model.state.environments[&world.env()].spec.endpoint.clone();
     world.event(Event::EndpointDown { endpoint, detail: "gone".to_owned() });
+    let hint = "local does not answer: gone · `hermes-tui doctor` says what was tried";
+    assert!(!world.toasts().contains(hint), "{}", world.toasts());
     world.keys("C-b c");
-    assert!(world.toasts().contains("does not answer"), "{}", world.toasts());
-    let _ = (sandbox, NoticeKind::EndpointDown);
+    assert!(world.toasts().contains(hint), "{}", world.toasts());
 }
 
 #[test]
@@ -266,4 +267,60 @@ fn the_welcome_does_not_offer_what_is_refused_here() {
     assert_eq!(offers(&world)[..2], ["n or Enter", "N or f"]);
     world.msg(Msg::Found(vec![("local".to_owned(), "namespaces are refused".to_owned(), false)]));
     assert_eq!(offers(&world)[0], "N or f");
+}
+
+#[test]
+fn the_form_refuses_what_would_be_refused_or_become_another_number() {
+    let mut world = World::new(120, 40);
+    let problem = |w: &World| match w.overlay() {
+        Some(Overlay::Form { problem, .. }) => problem.unwrap_or_default(),
+        other => panic!("no form: {other:?}"),
+    };
+    world.keys("N").typed("-x");
+    assert!(problem(&world).contains('-'), "{}", problem(&world));
+    world.keys("C-u Up").typed("x");
+    let rows =
+        |w: &World| if let Some(Overlay::Form { fields, .. }) = w.overlay() { fields } else { panic!("the form") };
+    let memory = rows(&world).iter().position(|(label, ..)| label == "memory").expect("a field for memory");
+    for _ in 0..memory {
+        world.keys("down");
+    }
+    world.keys("C-u").typed("17179869185G");
+    assert!(problem(&world).contains("memory"), "2^34 + 1 GiB are not 1 GiB: {}", problem(&world));
+    world.keys("C-u").typed("2G");
+    assert_eq!(problem(&world), "");
+}
+
+#[test]
+fn the_cursor_of_the_form_stands_where_is_typed() {
+    let mut world = World::new(120, 40);
+    let screen = Rect::new(0, 0, 120, 40);
+    let style = ui::Style::default();
+    let cursor = |w: &World| ui::cursor(screen, &w.view(), &style).expect("a cursor");
+    world.keys("N").typed("scratch");
+    let end = cursor(&world).x;
+    world.keys("left left");
+    assert_eq!(cursor(&world).x, end - 2);
+    world.keys("End").typed(&"x".repeat(56)).typed("y");
+    let mut buffer = Buffer::empty(screen);
+    ui::paint(&mut buffer, &world.view(), &style);
+    let at = cursor(&world);
+    assert_eq!(buffer[(at.x - 1, at.y)].symbol(), "y", "what is typed last is in sight");
+    world.keys("down");
+    assert_eq!(ui::cursor(screen, &world.view(), &style), None, "a choice is not typed");
+}
+
+#[test]
+fn a_shell_of_the_host_loses_no_files_of_the_host() {
+    for (on_host, lost) in [(false, true), (true, false)] {
+        let mut world = World::new(120, 40);
+        let id = world.model.ids.env();
+        world.request(Request::NewEnvironment {
+            id,
+            name: None,
+            spec: Box::new(EnvSpec { on_host, ..EnvSpec::local() }),
+        });
+        world.keys("S");
+        assert_eq!(dialog(&world).1.contains(&"/tmp".to_owned()), lost, "on the host: {on_host}");
+    }
 }

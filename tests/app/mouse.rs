@@ -5,6 +5,9 @@ use crossterm::event::{KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
 use hermes_tui::app::view_model::{Area, Mode, PaneContent};
 use hermes_tui::app::{Cmd, Msg};
 use hermes_tui::domain::Span;
+use hermes_tui::ui;
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 
 fn mouse(world: &mut World, kind: MouseEventKind, x: u16, y: u16) {
     let mouse = MouseEvent { kind, column: x, row: y, modifiers: KeyModifiers::NONE };
@@ -137,4 +140,31 @@ fn the_wheel_moves_in_the_sidebar() {
     let before = world.sidebar().selected;
     mouse(&mut world, MouseEventKind::ScrollUp, 5, 5);
     assert_ne!(world.sidebar().selected, before);
+}
+
+#[test]
+fn a_click_finds_its_tab_also_where_not_all_are_in_sight() {
+    let mut world = World::with_shell();
+    for _ in 0..14 {
+        world.keys("C-b c");
+    }
+    for number in [8, 12, 15] {
+        world.keys("C-b w").typed(&format!("{number}:")).keys("Enter");
+        for other in 1..=15 {
+            let view = world.view();
+            let area = Rect::new(0, 0, view.size.cols, view.size.rows);
+            let mut buffer = Buffer::empty(area);
+            ui::paint(&mut buffer, &view, &ui::Style::default());
+            let y = view.tabs_area.y;
+            let label: Vec<String> = format!(" {other}:").chars().map(String::from).collect();
+            let signs: Vec<&str> = (0..area.width).map(|x| buffer[(x, y)].symbol()).collect();
+            let from = usize::from(view.tabs_area.x);
+            let Some(at) = signs[from..].windows(label.len()).position(|w| w.iter().eq(label.iter())) else { continue };
+            drop(view);
+            click(&mut world, u16::try_from(from + at).unwrap() + 1, y);
+            let current = world.view().tabs.iter().find(|t| t.current).map(|t| t.number);
+            assert_eq!(current, Some(other), "beside {number}");
+            world.keys("C-b w").typed(&format!("{number}:")).keys("Enter");
+        }
+    }
 }

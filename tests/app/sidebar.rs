@@ -2,7 +2,10 @@
 
 use crate::world::World;
 use hermes_tui::app::view_model::{Mode, RowState, SidebarRow};
-use hermes_tui::domain::{EndpointId, EnvSpec, Event, LiveProcess, Persistence, Request, Scope, Span};
+use hermes_tui::domain::{
+    EndpointId, EnvId, EnvSpec, Event, FailureKind, FoundSandbox, Generation, LiveProcess, Origin, Persistence,
+    Request, SandboxId, SandboxState, Scope, Span,
+};
 
 fn named(world: &mut World, name: &str, spec: EnvSpec) {
     let id = world.model.ids.env();
@@ -225,4 +228,60 @@ fn of_a_thousand_environments_only_the_rows_in_sight_are_made() {
     assert_eq!(world.names().last().map(String::as_str), Some("env-0999"));
     world.keys("g");
     assert_eq!(world.sidebar().hidden.0, 0);
+}
+
+/// An ephemeral one that is found and that nobody is known to hold: it is removed after a minute.
+fn orphan(world: &mut World) {
+    let spec = EnvSpec { persistence: Persistence::Ephemeral, scope: Scope::Turn, ..EnvSpec::local() };
+    let found = FoundSandbox {
+        sandbox: SandboxId::new("box"),
+        env: EnvId::new("orphan"),
+        name: "orphan".to_owned(),
+        generation: Generation(1),
+        state: SandboxState::Running,
+        spec: Some(Box::new(spec)),
+        persistence: Persistence::Ephemeral,
+        origin: Origin::Managed,
+        watched: None,
+    };
+    world.event(Event::Snapshot { endpoint: EndpointId::new("local"), found: vec![found] });
+}
+
+#[test]
+fn an_end_that_is_decided_counts_down_to_itself() {
+    let mut world = World::new(120, 40);
+    orphan(&mut world);
+    assert_eq!(state(&world, "orphan"), RowState::Countdown { left_ms: 60_000, total_ms: 300_000, warned: false });
+    assert!(world.view().status.facts.contains(&"next reap 1:00".to_owned()), "{:?}", world.view().status.facts);
+    world.pass(Span::seconds(59));
+    assert!(matches!(state(&world, "orphan"), RowState::Countdown { left_ms: 1000, .. }));
+    world.pass(Span::seconds(1));
+    assert!(world.names().is_empty(), "it ends when its countdown does");
+}
+
+#[test]
+fn what_is_paused_is_not_the_next_to_be_reaped() {
+    let mut world = World::new(120, 40);
+    named(&mut world, "a", EnvSpec::local());
+    let sandbox = world.model.state.environments[&world.env()].sandbox.clone().expect("its sandbox");
+    world.event(Event::SandboxPaused { sandbox, endpoint: EndpointId::new("local"), paused: true });
+    assert_eq!(state(&world, "a"), RowState::Word("paused".to_owned()));
+    assert!(!world.view().status.facts.iter().any(|f| f.contains("next reap")), "{:?}", world.view().status.facts);
+}
+
+#[test]
+fn a_next_try_is_announced_only_where_there_is_one() {
+    let mut world = World::new(120, 40);
+    world.slow = true;
+    named(&mut world, "a", EnvSpec::local());
+    world.event(Event::ProvisionFailed {
+        env: world.env(),
+        generation: Generation(1),
+        kind: FailureKind::Temporary,
+        message: "no space left".to_owned(),
+        hint: "free some".to_owned(),
+    });
+    assert_eq!(state(&world, "a"), RowState::Word("failed".to_owned()), "nobody holds it");
+    world.request(Request::Pin(world.env()));
+    assert_eq!(state(&world, "a"), RowState::Word("failed · retry 0:05".to_owned()));
 }

@@ -3,7 +3,7 @@
 use crate::world::{CLIENT, World};
 use hermes_tui::app::Msg;
 use hermes_tui::config::load;
-use hermes_tui::domain::{EnvSpec, Moment, Request, Span};
+use hermes_tui::domain::{EndpointId, EnvId, EnvSpec, Event, Moment, Request, Size, Span};
 
 fn quiet(world: &mut World) {
     world.pass(Span::seconds(12));
@@ -144,4 +144,40 @@ fn histories_stay_under_their_cap_and_hidden_ones_give_first() {
     assert!(total <= 16 << 20, "{total}");
     let lines = |id| world.model.work.screens[id].history_len();
     assert!(lines(&hidden) < lines(&shown), "{} {}", lines(&hidden), lines(&shown));
+}
+
+#[test]
+fn a_deadline_that_passed_unheeded_stops_no_other_countdown() {
+    let mut world = World::new(120, 40);
+    for (endpoint, idle) in [("docker", Span::seconds(60)), ("local", Span::seconds(3000))] {
+        let id = world.model.ids.env();
+        let spec = Box::new(EnvSpec { endpoint: EndpointId::new(endpoint), idle, ..EnvSpec::local() });
+        world.request(Request::NewEnvironment { id, name: None, spec });
+    }
+    world.event(Event::EndpointDown { endpoint: EndpointId::new("docker"), detail: "gone".to_owned() });
+    world.now = world.now + Span(400_300);
+    world.msg(Msg::Timer);
+    let next = world.model.next_timer(world.now).expect("a tick of the one that runs");
+    assert_eq!((next.0 % 1000, next.since(world.now).0 <= 1000), (0, true));
+}
+
+#[test]
+fn what_is_known_of_sessions_goes_with_them() {
+    let mut world = World::with_shell();
+    for _ in 0..600 {
+        let session = world.model.ids.session();
+        world.request(Request::OpenSession {
+            session: session.clone(),
+            env: world.env(),
+            conversation: None,
+            program: Vec::new(),
+            size: Size::default(),
+        });
+        world.output(&session, "\x1b]0;a title\x07");
+        world.request(Request::KillSession(session));
+    }
+    assert!(world.model.state.sessions.len() <= 502, "{}", world.model.state.sessions.len());
+    assert!(world.model.work.titles.len() <= 502, "{}", world.model.work.titles.len());
+    world.msg(Msg::Progress { env: EnvId::new("gone"), text: "pulling".to_owned() });
+    assert!(world.model.work.progress.is_empty(), "nobody could take it away again");
 }

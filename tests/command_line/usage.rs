@@ -189,6 +189,21 @@ fn a_list_is_a_table_without_escapes_where_nobody_looks() {
 }
 
 #[test]
+fn what_is_paused_is_not_listed_as_due() {
+    let profile = Profile::new();
+    let env = json!({
+        "id": "0123456789abcdef", "name": "a", "backend": "docker", "persistence": "persistent", "scope": "session",
+        "phase": "ready", "holders": [], "idle_deadline_at": "2020-01-01T00:00:00Z", "paused": true, "failure": null,
+        "verdict": {"kind": "frozen", "reason": "paused by somebody else: nothing is decided until it goes on"},
+    });
+    let reply = json!({"schema": 1, "environments": [env], "endpoints": []});
+    scripted(&profile, move |message| vec![result(message, reply.clone())]);
+    let outcome = profile.run(&["env", "list"]);
+    let last = outcome.out.lines().last().unwrap_or_default();
+    assert!(last.ends_with("paused  paused by somebody else: nothing is decided until it goes on"), "{last}");
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_error() {
     let profile = Profile::new();
     scripted(&profile, |message| vec![result(message, json!({"schema": 1, "environments": [], "endpoints": []}))]);

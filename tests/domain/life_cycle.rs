@@ -138,3 +138,16 @@ fn events_of_an_old_generation_change_nothing() {
         assert_eq!(desk.state, before);
     }
 }
+
+#[test]
+fn a_failure_that_nobody_waits_for_gives_its_name_up_whatever_its_kind() {
+    for kind in [FailureKind::Permanent, FailureKind::Temporary] {
+        let mut desk = Desk::new();
+        desk.ask(Request::NewEnvironment { id: env("a"), name: Some("box".into()), spec: Box::new(spec()) });
+        desk.provision_failed("a", kind);
+        assert_eq!(desk.state.next_deadline(), None, "it is not tried again by itself");
+        let effects =
+            desk.ask(Request::NewEnvironment { id: env("b"), name: Some("box".into()), spec: Box::new(spec()) });
+        assert!(provisions(&effects), "{kind:?}: {effects:?}");
+    }
+}

@@ -231,3 +231,14 @@ fn what_does_not_run_is_not_said_to_be_stopped() {
         assert_eq!(answer(&effects), Some(Answer::Environment(env("b"))), "stopped stays stopped");
     }
 }
+
+#[test]
+fn files_go_also_where_that_was_asked_for_while_the_removal_was_under_way() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.ask(Request::Remove { env: env("a"), force: false, data: false });
+    desk.ask(Request::Remove { env: env("a"), force: false, data: true });
+    let effects = desk.torn_down("a");
+    assert_eq!(answer(&effects), Some(Answer::Done));
+    assert!(effects.contains(&Effect::DeleteData(env("a"))), "{effects:?}");
+}

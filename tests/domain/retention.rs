@@ -202,3 +202,20 @@ fn the_files_of_a_persistent_one_survive_its_removal() {
     assert_eq!(deed(&desk.end_conversation("c")), Some(Deed::Remove));
     assert!(!desk.torn_down("c-env").contains(&Effect::DeleteData(env("c-env"))));
 }
+
+#[test]
+fn a_shared_environment_does_not_remember_conversations_that_are_forgotten() {
+    let mut desk = Desk::new();
+    desk.ready("shared", EnvSpec { scope: Scope::Shared, retention: Retention::KeepRunning, ..spec() });
+    desk.running_turn("lasting", spec());
+    for n in 0..1100 {
+        let id = format!("c{n}");
+        desk.begin_in(&id, TurnTarget::Named("shared".into()));
+        desk.end(&id);
+        desk.now = desk.now + Span(1);
+        desk.end_conversation(&id);
+    }
+    let shared = desk.env("shared");
+    assert!(desk.state.conversations.len() <= 1000);
+    assert!(shared.conversations.len() <= 1000, "{}", shared.conversations.len());
+}

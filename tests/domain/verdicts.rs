@@ -131,3 +131,29 @@ fn a_thousand_environments_are_judged_quickly() {
     // The aim is below 1 ms each; this only catches something quadratic.
     assert!(begun.elapsed() < std::time::Duration::from_secs(2), "{:?}", begun.elapsed());
 }
+
+#[test]
+fn the_idle_time_of_a_verdict_is_the_one_that_was_waited() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", EnvSpec { idle: Span::ZERO, ..ephemeral(Scope::Turn) });
+    let session = desk.session_of("c");
+    desk.key(&session, true);
+    desk.end("c");
+    let effects = desk.pass_quietly(Span::seconds(300));
+    let told = effects.iter().find_map(|effect| match effect {
+        Effect::Announce(notice) if notice.kind == NoticeKind::EnvReaping => Some(notice.text.clone()),
+        _ => None,
+    });
+    assert_eq!(told.as_deref(), Some("c is being removed after 5 min idle"));
+    assert_eq!(desk.verdict("c-env").reason, "being removed after 5 min idle");
+}
+
+#[test]
+fn one_command_of_others_is_one() {
+    let mut desk = Desk::new();
+    desk.ready("a", spec());
+    desk.pass(Span::seconds(240));
+    desk.evidence("a", Ok(Evidence { execs: 1, ..Evidence::default() }));
+    let reason = desk.verdict("a").reason;
+    assert!(reason.contains("1 command of others"), "{reason}");
+}

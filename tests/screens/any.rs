@@ -181,8 +181,14 @@ fn overlay() -> impl Strategy<Value = Overlay> {
         ),
         (text(), text(), any::<u16>(), option::of(text()))
             .prop_map(|(title, input, cursor, problem)| Overlay::Prompt { title, input, cursor, problem }),
-        (text(), vec((text(), text(), text()), 0..30), 0usize..40, option::of(text()))
-            .prop_map(|(title, fields, selected, problem)| Overlay::Form { title, fields, selected, problem }),
+        (text(), vec((text(), text(), text()), 0..30), 0usize..40, option::of(any::<u16>()), option::of(text()))
+            .prop_map(|(title, fields, selected, cursor, problem)| Overlay::Form {
+                title,
+                fields,
+                selected,
+                cursor,
+                problem
+            }),
         (vec(turn_row, 0..60), any::<usize>(), any::<usize>(), text())
             .prop_map(|(rows, selected, scroll, filter)| Overlay::Turns { rows, selected, scroll, filter }),
         (text(), verdict, text(), pairs(), any::<usize>()).prop_map(|(title, verdict, reason, facts, scroll)| {

@@ -327,6 +327,7 @@ pub fn form() -> Overlay {
             field("network", "‹ none ›", "host shares the network of this machine."),
         ],
         selected: 2,
+        cursor: None,
         problem: Some("`scratch` exists already on local".into()),
     }
 }

@@ -78,11 +78,10 @@ impl Model {
             Action::Turns => self.open_turns(client),
             Action::AgentPane => self.agent_pane(now, client, cmds),
             Action::Explain => self.explain(now, client, cmds),
-            Action::Details => {
-                if let Some(env) = self.env_in_question(client) {
-                    self.overlay(client, Overlay::Details { env, scroll: 0 });
-                }
-            }
+            Action::Details => match self.env_in_question(client) {
+                Some(env) => self.overlay(client, Overlay::Details { env, scroll: 0 }),
+                None => self.no_environment(now, client),
+            },
             Action::Pin => self.with_env(now, client, cmds, |model, env| {
                 let pinned = model.state.environments[&env].leases.iter().any(|l| l.kind == LeaseKind::Pin);
                 if pinned { Request::Unpin(env) } else { Request::Pin(env) }

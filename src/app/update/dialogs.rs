@@ -198,7 +198,9 @@ impl Model {
             1 => lost.push("1 session and every process in it".to_owned()),
             n => lost.push(format!("{n} sessions and every process in it")),
         }
-        lost.push("/tmp".to_owned());
+        if !env.spec.on_host {
+            lost.push("/tmp".to_owned());
+        }
         if remove && env.spec.backend == BackendKind::Docker {
             lost.push("the container's writable layer: what was installed or changed outside the mounts".to_owned());
         }

@@ -168,8 +168,12 @@ impl Model {
         if self.work.closing.remove(session) {
             self.forget(now, session, cmds);
         }
+        // The core forgets the oldest of those that ended.
         let sessions = &self.state.sessions;
         self.work.screens.retain(|id, _| sessions.contains_key(id));
+        self.work.titles.retain(|id, _| sessions.contains_key(id));
+        self.work.sizes.retain(|id, _| sessions.contains_key(id));
+        self.acted.retain(|id, _| sessions.contains_key(id));
     }
 
     /// A session that ended and is shown nowhere is forgotten, with its screen.

@@ -76,8 +76,10 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
         Msg::Output { session, bytes } => m.output(now, &session, &bytes, &mut cmds),
         Msg::CallOutput { call, stream, bytes } => m.call_output(&call, stream, &bytes),
         Msg::Progress { env, text } => {
-            m.work.progress.insert(env, text);
-            m.touch();
+            if m.state.environments.contains_key(&env) {
+                m.work.progress.insert(env, text);
+                m.touch();
+            }
         }
         Msg::Details { env, facts } => {
             m.work.seen.retain(|known, _| m.state.environments.contains_key(known));

@@ -154,17 +154,7 @@ impl Model {
     }
 
     fn press_tab(&mut self, now: Moment, client: ClientId, column: u16, cmds: &mut Vec<Cmd>) {
-        let mut from = 0u16;
-        let mut hit = None;
-        for (i, tab) in self.work.tabs.iter().enumerate() {
-            let width = super::super::view::tab_width(self, client, i, tab);
-            if column >= from && column < from.saturating_add(width) {
-                hit = Some(tab.id);
-                break;
-            }
-            from = from.saturating_add(width);
-        }
-        if let Some(tab) = hit {
+        if let Some(tab) = super::super::view::tab_at(self, client, column) {
             self.look_at(now, client, tab, None, cmds);
         }
     }

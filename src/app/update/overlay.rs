@@ -20,7 +20,9 @@ impl Model {
             Overlay::Details { env, scroll } => scrolled(scroll, key).map(|scroll| Overlay::Details { env, scroll }),
             Overlay::Explain { env, scroll } => {
                 if key == KeyPress::char('+') {
-                    self.order(now, client, Request::Extend { env: env.clone(), by: None }, cmds);
+                    if !self.only_looks(now, client) {
+                        self.order(now, client, Request::Extend { env: env.clone(), by: None }, cmds);
+                    }
                     Some(Overlay::Explain { env, scroll })
                 } else {
                     scrolled(scroll, key).map(|scroll| Overlay::Explain { env, scroll })
@@ -260,8 +262,10 @@ pub(in crate::app) fn available(model: &Model, client: ClientId, action: Action)
         | Action::RenameEnv
         | Action::StartEnv
         | Action::StopEnv
-        | Action::RemoveEnv => model.env_in_question(client).is_some(),
-        Action::Turns | Action::AgentPane => !model.state.conversations.is_empty(),
+        | Action::RemoveEnv
+        // Without a conversation it shows what others run in the environment.
+        | Action::AgentPane => model.env_in_question(client).is_some(),
+        Action::Turns => !model.state.conversations.is_empty(),
         _ => true,
     }
 }

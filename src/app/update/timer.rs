@@ -2,7 +2,7 @@
 
 use super::super::model::{FeedOf, Model, PaneKind};
 use super::super::msg::Cmd;
-use crate::domain::{Environment, Moment, Phase, SessionId, SessionState, Span};
+use crate::domain::{Call, Environment, Moment, Phase, SessionId, SessionState, Span};
 
 /// Steps of a throbber.
 const THROB: Span = Span(250);
@@ -30,11 +30,9 @@ impl Model {
 
     /// The next moment at which a countdown shows another number: each second in the last hour, else each minute.
     fn countdown_tick(&self, now: Moment) -> Option<Moment> {
-        let envs = self.state.environments.values();
-        let deadline = envs.clone().filter_map(|e| e.deadline).min();
-        let swept = envs.clone().filter_map(Environment::swept_from).filter(|at| *at > now).min();
-        let retry = envs.filter_map(|e| e.failure.as_ref()?.retry_at).min();
-        let next = [deadline, retry, swept].into_iter().flatten().filter(|d| *d > now).min()?;
+        let counted = |env: &Environment| [self.state.acts_at(now, env), env.retry_at(), env.swept_from()];
+        let all = self.state.environments.values().flat_map(counted).flatten();
+        let next = all.filter(|at| *at > now).min()?;
         let step = if next.since(now).0 > 60 * MINUTE { MINUTE } else { SECOND };
         Some(Moment((now.0 / step + 1) * step))
     }
@@ -53,19 +51,19 @@ impl Model {
 
     /// While a feed in sight shows how long something has been running.
     fn running_tick(&self, now: Moment) -> Option<Moment> {
-        let runs = self.clients.keys().any(|client| {
+        let runs = |of: &dyn Fn(&Call) -> bool| self.state.calls.values().any(|call| call.ended.is_none() && of(call));
+        let seen = self.clients.keys().any(|client| {
             let Some(tab) = self.tab_of(*client) else { return false };
             self.pane_areas(*client, tab).iter().any(|(p, _)| match self.work.panes.get(p) {
-                Some(PaneKind::Feed(FeedOf::Environment(id))) => {
-                    self.state.calls.values().any(|call| call.env == *id && call.ended.is_none())
-                }
+                Some(PaneKind::Feed(FeedOf::Environment(id))) => runs(&|call| call.env == *id),
                 Some(PaneKind::Feed(FeedOf::Conversation(id))) => {
-                    self.state.conversations.get(id).is_some_and(|c| c.turns.iter().any(|t| t.ended.is_none()))
+                    self.state.conversations.get(id).is_some_and(|c| c.open_turn().is_some())
+                        || runs(&|call| call.conversation.as_ref() == Some(id))
                 }
                 _ => false,
             })
         });
-        runs.then(|| Moment((now.0 / SECOND + 1) * SECOND))
+        seen.then(|| Moment((now.0 / SECOND + 1) * SECOND))
     }
 
     /// A time has come.

@@ -12,9 +12,9 @@ pub(super) mod words;
 
 use super::client::Leader;
 use super::command::Action;
-use super::model::{Model, PaneKind, TabState};
+use super::model::{Model, PaneKind, TabId, TabState};
 use super::msg::{ClientId, Role};
-use super::view_model::{Area, Mode, Tab, Toast, ViewModel, Welcome};
+use super::view_model::{Area, Mode, Tab, Toast, ViewModel, Welcome, tab_title_room, tabs_in_sight};
 use crate::domain::{Moment, Size};
 use unicode_width::UnicodeWidthStr;
 
@@ -84,17 +84,34 @@ fn tab_of(model: &Model, client: ClientId, index: usize, tab: &TabState) -> Tab 
     }
 }
 
-/// Columns that a tab takes in the tab bar, for the mouse: number, title, turn, signs, and the blanks between.
-pub(super) fn tab_width(model: &Model, client: ClientId, index: usize, tab: &TabState) -> u16 {
-    let tab = tab_of(model, client, index, tab);
-    let label = format!(" {}:", tab.number).width() + tab.title.width().min(24) + usize::from(tab.current);
+/// The tab under a column of the tab bar.
+pub(super) fn tab_at(model: &Model, client: ClientId, column: u16) -> Option<TabId> {
+    let (tabs, bar) = (&model.work.tabs, model.shown_frame(client).tabs.width);
+    let shown: Vec<Tab> = tabs.iter().enumerate().map(|(i, tab)| tab_of(model, client, i, tab)).collect();
+    let widths: Vec<u16> = shown.iter().map(|tab| tab_width(tab, bar)).collect();
+    let current = shown.iter().position(|tab| tab.current).unwrap_or(0);
+    let (first, last) = tabs_in_sight(&widths, current, bar);
+    // Before the first one stands how many are hidden there, between a sign and a blank.
+    let mut end = if first > 0 { u16::try_from(first.to_string().len() + 2).unwrap_or(bar) } else { 0 };
+    if column < end {
+        return None;
+    }
+    tabs.iter().zip(widths).take(last + 1).skip(first).find_map(|(tab, width)| {
+        end = end.saturating_add(width);
+        (column < end).then_some(tab.id)
+    })
+}
+
+/// Columns that a tab takes in the tab bar: number, title, turn, signs, and the blanks between.
+fn tab_width(tab: &Tab, bar: u16) -> u16 {
+    let title = tab.title.width().min(usize::from(tab_title_room(bar)));
+    let label = format!(" {}:", tab.number).width() + title + usize::from(tab.current);
     let turn = tab.turn.map_or(0, |n| format!(" turn {n} ▶").width());
     let zoom = if tab.zoomed { " zoom".len() } else { 0 };
     let sign = if tab.bell || (tab.activity && !tab.current) { 2 } else { 0 };
     u16::try_from(label + turn + zoom + sign + 1).unwrap_or(u16::MAX)
 }
 
-/// The screen without panes: what was found here, and what can be done with one key each.
 /// What leaving does, in a word.
 pub(super) fn leave(model: &Model, client: ClientId) -> &'static str {
     match model.clients.get(&client).map(|c| c.role) {
@@ -103,6 +120,7 @@ pub(super) fn leave(model: &Model, client: ClientId) -> &'static str {
     }
 }
 
+/// The screen without panes: what was found here, and what can be done with one key each.
 fn welcome(model: &Model, client: ClientId) -> Welcome {
     let key = |action| model.bindings.nav_key(action);
     let leave = leave(model, client);

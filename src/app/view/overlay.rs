@@ -92,6 +92,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
             title: "new environment · Enter makes it".to_owned(),
             fields: form.rows(),
             selected: form.selected,
+            cursor: form.cursor(),
             problem: form.accept().err(),
         },
         State::Turns(list) => {
@@ -102,11 +103,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                 rows: rows.into_iter().map(|(_, row)| row).collect(),
                 selected,
                 scroll,
-                filter: if list.filtering || !list.filter.text().is_empty() {
-                    list.filter.text().to_owned()
-                } else {
-                    String::new()
-                },
+                filter: list.filter.text().to_owned(),
             }
         }
         State::Details { env, scroll } => super::details::overlay(model, env, *scroll),

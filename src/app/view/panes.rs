@@ -57,7 +57,7 @@ fn make<'a>(
             title: feed_title(model, id),
             marks: feed_marks(model, client, pane),
             content: PaneContent::Feed(feed::lines(model, now, client, pane, id, base.inner.height)),
-            banner: env.and_then(|e| env_banner(now, e)),
+            banner: env.and_then(|e| env_banner(model, now, e)),
             ..base
         },
         Some(PaneKind::Session(id)) => match model.state.sessions.get(id) {
@@ -102,7 +102,7 @@ fn session_pane<'a>(
         marks: session_marks(model, client, pane, session, offset),
         banner: match &session.state {
             SessionState::Ended { exit_code, at, why } => Some(over(model, now, session, env, (*exit_code, *at, why))),
-            _ => env.and_then(|e| env_banner(now, e)),
+            _ => env.and_then(|e| env_banner(model, now, e)),
         },
         content,
         ..base
@@ -222,13 +222,13 @@ fn over(
 
 /// Warning before the idle deadline, in the frame of every pane of the environment; not while something that was found
 /// in it holds it.
-fn env_banner(now: Moment, env: &Environment) -> Option<Banner> {
+fn env_banner(model: &Model, now: Moment, env: &Environment) -> Option<Banner> {
     if env.paused {
         let text = "paused by somebody else: nothing moves or is decided until it goes on".to_owned();
         return Some(Banner { text, level: Level::Warning });
     }
-    let deadline = env.deadline.filter(|_| env.warned && env.phase == Phase::Ready && env.holders().is_empty())?;
+    let at = model.state.acts_at(now, env).filter(|_| env.warned && env.phase == Phase::Ready)?;
     let what = if env.idle_deed() == Some(Deed::Remove) { "removed" } else { "stops" };
-    let left = words::left(deadline.since(now));
+    let left = words::left(at.since(now));
     Some(Banner { text: format!("{what} in {left} · any key extends"), level: Level::Warning })
 }

@@ -172,8 +172,7 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
         Phase::Stopped if env.swept_from().is_some() => return swept(now, env),
         Phase::Stopped if env.leak().is_some() => return leaked(env),
         Phase::Failed => {
-            let retry = env.failure.as_ref().and_then(|f| f.retry_at).filter(|at| *at > now);
-            return match retry {
+            return match env.retry_at().filter(|at| *at > now) {
                 Some(at) => RowState::Word(format!("failed · retry {}", words::left(at.since(now)))),
                 None => word("failed"),
             };
@@ -193,13 +192,14 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
     }
     // What a look found holds it as a lease does, although the deadline of the next look runs.
     let holders = env.holders().len();
-    match (holders, env.deadline) {
+    match (holders, model.state.acts_at(now, env)) {
         (1, _) if env.leases.iter().any(|l| l.kind == LeaseKind::Pin) => word("pinned"),
         (n, _) if n > 0 => RowState::Held(n),
-        (_, Some(deadline)) if env.origin == Origin::Managed || deadline.since(now) < FAR => {
-            let total = env.idle_time().unwrap_or(env.spec.idle);
-            RowState::Countdown { left_ms: deadline.since(now).0, total_ms: total.0, warned: env.warned }
+        (_, Some(at)) if env.origin == Origin::Managed || at.since(now) < FAR => {
+            RowState::Countdown { left_ms: at.since(now).0, total_ms: env.waited().0, warned: env.warned }
         }
+        // Its endpoint's list has not been seen yet.
+        (_, None) if env.deadline.is_some() => word("frozen"),
         _ if env.leak().is_some() => leaked(env),
         _ if env.origin == Origin::Hermes => RowState::Word(format!("hermes: {}", env.maker())),
         _ if env.origin == Origin::Foreign => word("not ours"),

@@ -6,7 +6,7 @@ use super::super::msg::{ClientId, Role};
 use super::super::overlay::Overlay;
 use super::super::view_model::{Mode, StatusBar};
 use super::words;
-use crate::domain::{Environment, Moment, Phase};
+use crate::domain::Moment;
 use std::collections::BTreeSet;
 
 /// The last line of a client.
@@ -50,7 +50,7 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             nav(Action::Open, "open"),
             nav(Action::NewEnvNow, "new"),
             nav(Action::NewEnv, "form"),
-            nav(Action::Back, "to pane"),
+            if model.tab_of(client).is_some() { nav(Action::Back, "to pane") } else { Default::default() },
             nav(Action::Fold, "details"),
             nav(Action::Extend, "extend"),
             nav(Action::Pin, "pin"),
@@ -119,10 +119,7 @@ fn facts(model: &Model, now: Moment, client: ClientId) -> Vec<String> {
         1 => out.push("1 env".to_owned()),
         n => out.push(format!("{n} envs")),
     }
-    let due = |e: &&Environment| {
-        e.phase == Phase::Ready && !state.down.contains_key(&e.spec.endpoint) && e.holders().is_empty()
-    };
-    let next = state.environments.values().filter(due).filter_map(|e| e.deadline).min();
+    let next = state.environments.values().filter_map(|env| state.acts_at(now, env)).min();
     if let Some(next) = next {
         out.push(format!("next reap {}", words::left(next.since(now))));
     }

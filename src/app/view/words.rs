@@ -1,6 +1,7 @@
 //! Words for states and lengths of time.
 
-use crate::domain::{ActivityKind, Moment, Network, Persistence, Phase, Retention, Scope, Span};
+pub use crate::domain::words::{persistence, scope};
+use crate::domain::{ActivityKind, Moment, Network, Phase, Retention, Span};
 use unicode_width::UnicodeWidthStr;
 
 /// A phase in one word.
@@ -64,24 +65,6 @@ pub fn activity(kind: ActivityKind) -> &'static str {
         ActivityKind::Exec => "exec of others",
         ActivityKind::Extended => "extended",
         ActivityKind::Adopted => "found again",
-    }
-}
-
-/// Persistence in one word.
-pub fn persistence(p: Persistence) -> &'static str {
-    match p {
-        Persistence::Persistent => "persistent",
-        Persistence::Ephemeral => "ephemeral",
-        Persistence::Unknown => "unknown",
-    }
-}
-
-/// Scope in one word.
-pub fn scope(scope: Scope) -> &'static str {
-    match scope {
-        Scope::Turn => "turn",
-        Scope::Session => "session",
-        Scope::Shared => "shared",
     }
 }
 
