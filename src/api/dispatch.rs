@@ -4,9 +4,10 @@
 use super::about::About;
 use super::adopt;
 use super::error::{ApiError, ErrorCode};
+use super::events;
 use super::exec::{self, ExecHandle};
 use super::keys::{self, KeyInput};
-use super::protocol::{ApiCall, EVENT, ExecStart, SessionCapture, SessionSendKeys};
+use super::protocol::{ApiCall, ExecStart, SessionCapture, SessionSendKeys};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
 use super::{Plan, answer_value, plan, queries, screen, shapes};
 use crate::domain::{Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
@@ -112,7 +113,7 @@ impl Dispatcher {
                 shapes::reply(json!({"done": true}))
             })),
             ApiCall::EnvCandidates(_) => reply.send(Ok::<_, ApiError>(adopt::list(&self.about).await)),
-            ApiCall::EventsSubscribe(_) => self.follow(reply).await,
+            ApiCall::EventsSubscribe(params) => events::follow(&self.host, params, reply).await,
             ApiCall::SessionCapture(params) => reply.send(self.capture(params).await),
             ApiCall::SessionSendKeys(params) => reply.send(self.send_keys(params).await),
             call => reply.send(self.planned(call).await),
@@ -240,32 +241,6 @@ impl Dispatcher {
         self.lock().remove(&key);
         if let Some(feeding) = feeding {
             feeding.abort();
-        }
-    }
-
-    async fn follow(&self, reply: Reply) {
-        let out = reply.outgoing().clone();
-        let mut happenings = self.host.follow(None).await;
-        reply.send(Ok::<_, ApiError>(shapes::reply(json!({"subscribed": true}))));
-        loop {
-            tokio::select! {
-                happening = happenings.recv() => match happening {
-                    Some(h) => {
-                        let mut line = shapes::event(h.seq, h.at, &h.notice);
-                        if let Some(env) = h.notice.env {
-                            let name = self.host.read(move |model, _| model.state.environments.get(&env).map(|e| e.name.clone()));
-                            if let Ok(Some(name)) = name.await {
-                                line["name"] = json!(name);
-                            }
-                        }
-                        if !out.notify(EVENT, &line) {
-                            return;
-                        }
-                    }
-                    None => return,
-                },
-                () = out.closed() => return,
-            }
         }
     }
 

@@ -8,6 +8,7 @@ mod adopt;
 pub mod client;
 pub mod dispatch;
 pub mod error;
+mod events;
 pub mod exec;
 mod first_lists;
 pub mod host;

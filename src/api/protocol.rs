@@ -345,6 +345,15 @@ params! {
 }
 
 params! {
+    /// `events.subscribe`. The reply says how many of the notifications that follow are of the past.
+    EventsSubscribe {
+        /// Also what came after the event of this number, as far as it is kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<u64>,
+    }
+}
+
+params! {
     /// `screen.attach`.
     ScreenAttach {
         /// Rows and columns of the terminal.
@@ -490,7 +499,7 @@ pub enum ApiCall {
     ScreenInput(ScreenInput),
     /// Follow everything that happens.
     #[serde(rename = "events.subscribe")]
-    EventsSubscribe(Nothing),
+    EventsSubscribe(EventsSubscribe),
 }
 
 impl ApiCall {

@@ -88,7 +88,7 @@ enum Verb {
     /// End what is due now, or say what would be ended and why
     Reap(reap::Reap),
     /// Follow everything that happens, one line each
-    Events,
+    Events(events::Events),
     /// Say what works here, what was tried and why it failed
     Doctor,
 }
@@ -144,7 +144,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Exec(exec)) => exec::run(&context, exec),
         Some(Verb::Session(verb)) => session::run(&context, verb),
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
-        Some(Verb::Events) => events::run(&context),
+        Some(Verb::Events(events)) => events::run(&context, events),
         Some(Verb::Doctor) => doctor::run(&context),
     }
 }

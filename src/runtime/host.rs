@@ -97,8 +97,8 @@ impl Host {
     /// A host that has not started yet.
     #[must_use]
     pub fn new(parts: HostParts) -> Self {
-        let HostParts { model, clock, inbox, outbox, performer, journal, leaves } = parts;
-        let log = EventLog::after(journal.last_seq());
+        let HostParts { model, clock, inbox, outbox, performer, mut journal, leaves } = parts;
+        let log = EventLog::after(journal.take_events(), journal.last_seq());
         Self {
             model,
             clock,
