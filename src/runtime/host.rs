@@ -10,6 +10,7 @@ use super::effects::{Ending, Performer, Provisioning, session_env};
 use super::event_log::EventLog;
 use super::inbound::{Inbound, Inbox, Outbox, Settled};
 use super::journal::Journal;
+use super::notify;
 use super::screen::ClientScreen;
 use super::sessions::Sessions;
 use crate::app::{self, ClientId, Cmd, Model, Msg, Role};
@@ -526,6 +527,9 @@ impl Host {
         if let (NoticeKind::SessionEnded, Some(session)) = (notice.kind, &notice.session) {
             // Ended with its sandbox: its PTY may not have noticed.
             self.sessions.close(session);
+        }
+        if notice.kind == NoticeKind::Shutdown {
+            notify::notify(notify::State::Stopping);
         }
         tracing::info!(
             env = notice.env.as_ref().map(crate::domain::EnvId::as_str),
