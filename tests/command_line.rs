@@ -3,10 +3,14 @@
 #![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
 mod command_line {
+    mod completions;
+    mod config;
     mod engines;
     mod exec;
     mod host;
     mod others;
+    mod prune;
+    mod service;
     mod socket;
     mod support;
     mod usage;

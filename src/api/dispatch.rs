@@ -9,7 +9,7 @@ use super::exec::{self, ExecHandle};
 use super::keys::{self, KeyInput};
 use super::protocol::{ApiCall, ExecStart, SessionCapture, SessionSendKeys};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
-use super::{Plan, answer_value, plan, queries, screen, shapes};
+use super::{Plan, answer_value, plan, prune, queries, screen, shapes};
 use crate::domain::{Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
@@ -113,6 +113,7 @@ impl Dispatcher {
                 shapes::reply(json!({"done": true}))
             })),
             ApiCall::EnvCandidates(_) => reply.send(Ok::<_, ApiError>(adopt::list(&self.about).await)),
+            ApiCall::EnvPrune(params) => reply.send(prune::prune(&self.host, &self.about, &params).await),
             ApiCall::EventsSubscribe(params) => events::follow(&self.host, params, reply).await,
             ApiCall::SessionCapture(params) => reply.send(self.capture(params).await),
             ApiCall::SessionSendKeys(params) => reply.send(self.send_keys(params).await),

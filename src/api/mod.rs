@@ -15,6 +15,7 @@ pub mod host;
 pub mod keys;
 pub mod nearest;
 pub mod protocol;
+mod prune;
 pub mod queries;
 pub mod requests;
 pub mod screen;

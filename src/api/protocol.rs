@@ -163,6 +163,21 @@ params! {
 }
 
 params! {
+    /// `env.prune`.
+    EnvPrune {
+        /// Only say what would be removed.
+        #[serde(default)]
+        dry_run: bool,
+        /// Also folders of files whose environment is not listed any more.
+        #[serde(default)]
+        data: bool,
+        /// Only what has one of these ids.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only: Option<Vec<String>>,
+    }
+}
+
+params! {
     /// `env.adopt`.
     EnvAdopt {
         /// Its name, `endpoint/name`, or the beginning of its id.
@@ -425,6 +440,9 @@ pub enum ApiCall {
     /// Remove one.
     #[serde(rename = "env.rm")]
     EnvRemove(EnvRemove),
+    /// Remove what is left over.
+    #[serde(rename = "env.prune")]
+    EnvPrune(EnvPrune),
     /// Show a container that somebody else made. Answered when it is listed.
     #[serde(rename = "env.adopt")]
     EnvAdopt(EnvAdopt),

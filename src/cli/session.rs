@@ -1,5 +1,6 @@
 //! `session`: pane sessions.
 
+use super::complete;
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, short, text};
 use crate::api::ApiCall;
@@ -11,7 +12,7 @@ use std::io::{self, Write};
 #[derive(Subcommand, Debug)]
 pub(super) enum Session {
     /// All sessions
-    List,
+    List(List),
     /// Print what a session's screen shows
     Capture(Capture),
     /// Type into a session: names of keys (Enter, C-c, Up, F5) or text
@@ -21,14 +22,23 @@ pub(super) enum Session {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct List {
+    /// Only ids, one a line
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct Which {
     /// Its id, or the beginning of it
+    #[arg(add = complete::session())]
     session: String,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct Capture {
     /// Its id, or the beginning of it
+    #[arg(add = complete::session())]
     session: String,
     /// With what scrolled off the top
     #[arg(long)]
@@ -41,6 +51,7 @@ pub(super) struct Capture {
 #[derive(Args, Debug)]
 pub(super) struct SendKeys {
     /// Its id, or the beginning of it
+    #[arg(add = complete::session())]
     session: String,
     /// All of it is text, also the names of keys
     #[arg(long, short)]
@@ -53,7 +64,9 @@ pub(super) struct SendKeys {
 pub(super) fn run(context: &Context, verb: Session) -> Result<u8, Failure> {
     let out = Printer::new();
     match verb {
-        Session::List => context.show(&ApiCall::SessionList(Nothing {}), |reply| list(&out, reply)),
+        Session::List(List { quiet }) => context.show(&ApiCall::SessionList(Nothing {}), |reply| {
+            if quiet { out.ids(&reply["sessions"], "id") } else { list(&out, reply) }
+        }),
         Session::Capture(capture) => {
             let Capture { session, history, ansi } = capture;
             context.show(&ApiCall::SessionCapture(SessionCapture { session, history, ansi }), |reply| {

@@ -18,8 +18,21 @@ fn help_names_the_verbs_that_exist_and_no_others() {
         .filter(|line| !line.starts_with("   "))
         .filter_map(|line| line.split_whitespace().next())
         .collect();
-    let known =
-        ["serve", "status", "shutdown", "env", "conversation", "turn", "exec", "session", "reap", "events", "doctor"];
+    let known = [
+        "serve",
+        "status",
+        "shutdown",
+        "env",
+        "conversation",
+        "turn",
+        "exec",
+        "session",
+        "reap",
+        "events",
+        "doctor",
+        "config",
+        "util",
+    ];
     assert_eq!(verbs, known);
     assert!(!help.out.contains("__"), "{}", help.out);
 }
@@ -27,8 +40,10 @@ fn help_names_the_verbs_that_exist_and_no_others() {
 #[test]
 fn every_verb_explains_itself() {
     let profile = Profile::new();
-    let groups: [(&str, &[&str]); 4] = [
-        ("env", &["list", "show", "new", "start", "stop", "rm", "pin", "unpin", "extend", "rename", "adopt"]),
+    let groups: [(&str, &[&str]); 6] = [
+        ("config", &["show", "check", "path", "schema"]),
+        ("util", &["man", "completions", "protocol"]),
+        ("env", &["list", "show", "new", "start", "stop", "rm", "pin", "unpin", "extend", "rename", "adopt", "prune"]),
         ("conversation", &["list", "show", "end"]),
         ("turn", &["begin", "touch", "end", "list", "show"]),
         ("session", &["list", "capture", "send-keys", "kill"]),

@@ -8,9 +8,19 @@ use std::collections::BTreeSet;
 
 /// Verbs that print no reply.
 const SILENT: &[&str] = &["serve"];
+/// Verbs that print a JSON Schema as it is.
+const SCHEMAS: &[&str] = &["config schema", "util protocol"];
 /// Verbs that print another shape than the reply of their method.
-const OWN_SHAPE: &[(&str, &str)] =
-    &[("exec", "command_line.exec"), ("doctor", "command_line.doctor"), ("shutdown", "command_line.shutdown")];
+const OWN_SHAPE: &[(&str, &str)] = &[
+    ("exec", "command_line.exec"),
+    ("doctor", "command_line.doctor"),
+    ("shutdown", "command_line.shutdown"),
+    ("config show", "command_line.config_show"),
+    ("config check", "command_line.config_check"),
+    ("config path", "command_line.config_path"),
+    ("util man", "command_line.text"),
+    ("util completions", "command_line.text"),
+];
 
 /// Runs verbs in a profile and remembers which ones.
 struct Runs {
@@ -86,6 +96,22 @@ fn leaves(command: &clap::Command, before: &str, into: &mut BTreeSet<String>) {
 fn every_verb_prints_what_the_schema_says() {
     let runs = Runs::new();
     runs.good("doctor");
+    for verb in ["config show", "config check", "config path", "util man", "util completions bash"] {
+        runs.good(verb);
+    }
+    let (code, report) = runs.run("config check /dev/null/none");
+    assert_eq!(code, 3);
+    runs.schema.check("command_line.error", &report);
+    std::fs::write(runs.profile.path().join("wrong.toml"), "them = 1\n").unwrap();
+    let (code, report) = runs.run("config check wrong.toml");
+    assert_eq!(code, 3);
+    runs.schema.check("command_line.config_check", &report);
+    for verb in SCHEMAS {
+        jsonschema::meta::validate(&runs.run(verb).1).expect(verb);
+        runs.seen.borrow_mut().insert((*verb).to_owned());
+    }
+    let (_, pages) = runs.run("util man --dir pages");
+    runs.schema.check("command_line.pages", &pages);
     runs.bad(1, "status");
     runs.good("shutdown");
 
@@ -107,6 +133,8 @@ fn every_verb_prints_what_the_schema_says() {
     runs.bad(1, "env show nothing");
     runs.bad(2, "env show");
     runs.bad(4, "env new c --image none:1");
+    runs.good("env prune --dry-run --data");
+    runs.good("env prune --data --yes");
     runs.good("env new d --ephemeral");
     runs.good("env rm d --yes");
 
