@@ -65,7 +65,7 @@ fn bash_completes_verbs_flags_and_names_and_starts_no_host_for_it() {
     };
     assert_eq!(offered(&["hermes-tui", "env", "show", "al"]), ["alpha", "alpine"]);
     assert_eq!(offered(&["hermes-tui", "exec", "be"]), ["beta"]);
-    assert_eq!(offered(&["hermes-tui", "reap", "--explain", "alph"]), ["alpha"]);
+    assert_eq!(offered(&["hermes-tui", "reap", "--explain", "alpha"]), ["alpha"]);
     assert_eq!(offered(&["hermes-tui", "turn", "end", "--conversation", "ta"]), ["talk-1"]);
 }
 

@@ -52,7 +52,7 @@ fn each_setting_says_what_it_is_and_who_says_so() {
 
 #[test]
 fn a_check_names_file_line_key_and_the_nearest_name() {
-    let text = "them = \"dark\"\n\n[history]\n  linse = 5\nlines = \"many\"\n[keys.nav]\nenv-nwe = [\"n\"]\n\
+    let text = "them = \"dark\"\n\n[history]\n  linse = 5\nlines = \"many\"\n[keys.nav]\nenv-nex = [\"n\"]\n\
                 [hermes.profiles.work]\nraep = \"off\"\n[nonsense.deeper]\nx = 1\n";
     let profile = configured(text);
     let report = profile.run(&["--json", "config", "check"]);
@@ -69,7 +69,7 @@ fn a_check_names_file_line_key_and_the_nearest_name() {
         (json!("them"), json!(1), json!(1), json!("theme")),
         (json!("history.linse"), json!(4), json!(3), json!("history.lines")),
         (json!("history.lines"), json!(5), json!(1), Value::Null),
-        (json!("keys.nav.env-nwe"), json!(7), json!(1), json!("env-new")),
+        (json!("keys.nav.env-nex"), json!(7), json!(1), json!("env-new")),
         (json!("hermes.profiles.work.raep"), json!(9), json!(1), json!("hermes.profiles.work.reap")),
         (json!("nonsense"), json!(10), json!(2), Value::Null),
     ];
