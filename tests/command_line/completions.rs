@@ -67,6 +67,7 @@ fn bash_completes_verbs_flags_and_names_and_starts_no_host_for_it() {
     assert_eq!(offered(&["hermes-tui", "exec", "be"]), ["beta"]);
     assert_eq!(offered(&["hermes-tui", "reap", "--explain", "alpha"]), ["alpha"]);
     assert_eq!(offered(&["hermes-tui", "turn", "end", "--conversation", "ta"]), ["talk-1"]);
+    assert_eq!(profile.run(&["shutdown"]).code, 0);
 }
 
 #[test]
@@ -87,6 +88,7 @@ fn zsh_and_fish_load_their_scripts_and_fish_completes_a_name() {
         assert!(profile.run(&["util", "completions", name]).out.contains("hermes-tui"), "{name}");
     }
     assert_eq!(profile.run(&["util", "completions", "tcsh"]).code, 2);
+    assert_eq!(profile.run(&["shutdown"]).code, 0);
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn one_that_could_not_be_made_goes_and_a_recorded_sandbox_stays() {
     assert_eq!((done.code, done.out.trim()), (0, shown["id"].as_str().unwrap()), "{done:?}");
     assert_eq!(run(&profile, &["env", "show", "bad"]).code, 1);
     assert!(folder.join("container.json").exists(), "a sandbox may still be there");
+    assert_eq!(run(&profile, &["shutdown"]).code, 0);
 }
 
 #[test]
