@@ -3,11 +3,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
 mod command_line {
+    mod completions;
+    mod config;
     mod copy;
     mod engines;
     mod exec;
     mod host;
     mod others;
+    mod prune;
+    mod service;
     mod sessions;
     mod socket;
     mod support;

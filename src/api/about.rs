@@ -175,6 +175,11 @@ impl About {
         futures_util::future::join_all(looks).await;
     }
 
+    /// The folder that holds one folder per environment.
+    pub(super) fn folder_of_files(&self) -> &Path {
+        &self.envs_dir
+    }
+
     /// The folder of an environment's files, if it is there.
     #[must_use]
     pub fn files(&self, id: &str) -> Option<PathBuf> {
@@ -226,7 +231,7 @@ impl About {
 
 /// Bytes that the files below a folder occupy; what cannot be read counts nothing. Links are not followed. One folder is
 /// open at a time, however deep they are nested: programs inside nest them as they like.
-fn disk_use(folder: &Path) -> u64 {
+pub(super) fn disk_use(folder: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     let mut bytes = 0;
     let mut waiting = vec![folder.to_owned()];

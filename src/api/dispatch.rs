@@ -4,11 +4,12 @@
 use super::about::About;
 use super::adopt;
 use super::error::{ApiError, ErrorCode};
+use super::events;
 use super::exec::{self, ExecHandle};
 use super::keys::{self, KeyInput};
-use super::protocol::{ApiCall, EVENT, ExecStart, SessionCapture, SessionSendKeys};
+use super::protocol::{ApiCall, ExecStart, SessionCapture, SessionSendKeys};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
-use super::{Plan, answer_value, open, plan, queries, screen, shapes, wait};
+use super::{Plan, answer_value, open, plan, prune, queries, screen, shapes, wait};
 use crate::domain::{Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
@@ -112,7 +113,8 @@ impl Dispatcher {
                 shapes::reply(json!({"done": true}))
             })),
             ApiCall::EnvCandidates(_) => reply.send(Ok::<_, ApiError>(adopt::list(&self.about).await)),
-            ApiCall::EventsSubscribe(_) => self.follow(reply).await,
+            ApiCall::EnvPrune(params) => reply.send(prune::prune(&self.host, &self.about, &params).await),
+            ApiCall::EventsSubscribe(params) => events::follow(&self.host, params, reply).await,
             ApiCall::SessionCapture(params) => reply.send(self.capture(params).await),
             ApiCall::SessionOpen(params) => reply.send(open::session(&self.host, params, fresh_id()).await),
             ApiCall::SessionWait(params) => wait::session(&self.host, params, reply).await,
@@ -242,32 +244,6 @@ impl Dispatcher {
         self.lock().remove(&key);
         if let Some(feeding) = feeding {
             feeding.abort();
-        }
-    }
-
-    async fn follow(&self, reply: Reply) {
-        let out = reply.outgoing().clone();
-        let mut happenings = self.host.follow(None).await;
-        reply.send(Ok::<_, ApiError>(shapes::reply(json!({"subscribed": true}))));
-        loop {
-            tokio::select! {
-                happening = happenings.recv() => match happening {
-                    Some(h) => {
-                        let mut line = shapes::event(h.seq, h.at, &h.notice);
-                        if let Some(env) = h.notice.env {
-                            let name = self.host.read(move |model, _| model.state.environments.get(&env).map(|e| e.name.clone()));
-                            if let Ok(Some(name)) = name.await {
-                                line["name"] = json!(name);
-                            }
-                        }
-                        if !out.notify(EVENT, &line) {
-                            return;
-                        }
-                    }
-                    None => return,
-                },
-                () = out.closed() => return,
-            }
         }
     }
 

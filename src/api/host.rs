@@ -5,6 +5,7 @@ use super::dispatch;
 use super::server::Server;
 use super::shapes::HostInfo;
 use crate::domain::EnvSpec;
+use crate::runtime::notify::{State, notify};
 use crate::runtime::options::{HostError, HostOptions};
 use crate::runtime::owner::Owner;
 use crate::runtime::{clock::Clock, log, panics, start, terminal};
@@ -66,6 +67,8 @@ async fn serve(options: &HostOptions, settings: crate::config::Loaded) -> Result
     let dispatching = tokio::spawn(dispatch::run(prepared.handle.clone(), Arc::clone(&about), incoming));
     let probing = tokio::spawn(async move { about.probe().await });
     prepared.obey_signals()?;
+    // It listens, and a signal ends it in order.
+    notify(State::Ready);
     // The terminal last: nothing may fail any more once it is ours.
     let guard = if options.screen { Some(prepared.take_terminal()?) } else { None };
     let start::Prepared { host, handle, .. } = prepared;

@@ -164,6 +164,21 @@ params! {
 }
 
 params! {
+    /// `env.prune`.
+    EnvPrune {
+        /// Only say what would be removed.
+        #[serde(default)]
+        dry_run: bool,
+        /// Also folders of files whose environment is not listed any more.
+        #[serde(default)]
+        data: bool,
+        /// Only what has one of these ids.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        only: Option<Vec<String>>,
+    }
+}
+
+params! {
     /// `env.adopt`.
     EnvAdopt {
         /// Its name, `endpoint/name`, or the beginning of its id.
@@ -395,6 +410,15 @@ params! {
 }
 
 params! {
+    /// `events.subscribe`. The reply says how many of the notifications that follow are of the past.
+    EventsSubscribe {
+        /// Also what came after the event of this number, as far as it is kept.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        since: Option<u64>,
+    }
+}
+
+params! {
     /// `screen.attach`.
     ScreenAttach {
         /// Rows and columns of the terminal.
@@ -469,6 +493,9 @@ pub enum ApiCall {
     /// Remove one.
     #[serde(rename = "env.rm")]
     EnvRemove(EnvRemove),
+    /// Remove what is left over.
+    #[serde(rename = "env.prune")]
+    EnvPrune(EnvPrune),
     /// Show a container that somebody else made. Answered when it is listed.
     #[serde(rename = "env.adopt")]
     EnvAdopt(EnvAdopt),
@@ -552,7 +579,7 @@ pub enum ApiCall {
     ScreenInput(ScreenInput),
     /// Follow everything that happens.
     #[serde(rename = "events.subscribe")]
-    EventsSubscribe(Nothing),
+    EventsSubscribe(EventsSubscribe),
 }
 
 impl ApiCall {

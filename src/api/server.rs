@@ -224,6 +224,12 @@ impl Server {
                 Ok(peer) if peer.uid() == user || peer.uid() == 0 => {}
                 Ok(peer) => {
                     tracing::warn!(uid = peer.uid(), "refused a connection of another user");
+                    let error = ApiError::new(
+                        ErrorCode::Policy,
+                        format!("cannot use this host: it belongs to user {user}, and you are user {}", peer.uid()),
+                        "use a host of your own: leave HTUI_HOME out, or set it to a folder of yours",
+                    );
+                    last_word(&stream, error);
                     continue;
                 }
                 Err(error) => {
@@ -238,8 +244,7 @@ impl Server {
                     format!("the host serves {CONNECTIONS} connections already, which is the most it takes"),
                     "end some of those clients, then try again",
                 );
-                // There is room for one line in a fresh socket; who does not read it misses it.
-                let _ = stream.try_write(format!("{}\n", message(&Value::Null, &Err(error))).as_bytes());
+                last_word(&stream, error);
                 continue;
             }
             let id = ConnectionId(next);
@@ -247,6 +252,11 @@ impl Server {
             connections.spawn(serve(id, stream, host.clone()));
         }
     }
+}
+
+/// Why a connection is not served. There is room for one line in a fresh socket; who does not read it misses it.
+fn last_word(stream: &UnixStream, error: ApiError) {
+    let _ = stream.try_write(format!("{}\n", message(&Value::Null, &Err(error))).as_bytes());
 }
 
 impl Drop for Server {

@@ -6,6 +6,7 @@ use crate::domain::{
     BackendKind, Call, CallId, Conversation, Deed, EndpointId, EnvId, Environment, Holder, Moment, Notice, Origin,
     Persistence, Phase, Session, SessionId, SessionState, Span, State, Turn, Verdict,
 };
+use crate::runtime::event_log::Gap;
 use crate::runtime::redact::{label, redact};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -389,6 +390,23 @@ pub fn status(state: &State, now: Moment, extras: &Extras) -> Value {
         "endpoints": endpoints(state, extras),
         "troubles": extras.troubles,
     })
+}
+
+/// The line that stands in the event stream for what is missing there. Its number is the one to come back with.
+#[must_use]
+pub fn gap(at: Moment, gap: Gap) -> Value {
+    let (why, missed, text) = match gap {
+        Gap::NotKept { first, last } => {
+            let text =
+                format!("events {first} to {last} cannot be told: they are not kept, or were never written down");
+            ("not_kept", json!({"first": first, "last": last}), text)
+        }
+        Gap::OtherCount { asked, .. } => {
+            let text = format!("event {asked} is not of this count; everything that is kept follows");
+            ("other_count", Value::Null, text)
+        }
+    };
+    json!({"seq": gap.seq(), "at": time(at), "kind": "events.gap", "text": text, "why": why, "missed": missed})
 }
 
 /// One line of the event stream.

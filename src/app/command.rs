@@ -297,18 +297,25 @@ pub struct Bindings {
 }
 
 impl Bindings {
+    /// Names in the configuration that are no command: the table, the name, and the nearest command.
+    #[must_use]
+    pub fn unknown(map: &KeyMap) -> Vec<(&'static str, &str, Option<&'static str>)> {
+        let tables = [("after_leader", &map.after_leader), ("nav", &map.nav), ("direct", &map.direct)];
+        let names =
+            tables.into_iter().flat_map(|(section, named)| named.keys().map(move |name| (section, name.as_str())));
+        let unknown = names.filter(|(_, name)| !COMMANDS.iter().any(|command| command.name == *name));
+        unknown.map(|(section, name)| (section, name, nearest(name, COMMANDS.iter().map(|c| c.name)))).collect()
+    }
+
     /// The table's keys, changed by the configuration. Also gives one sentence for each name that is no command and
     /// each key that is bound twice.
     #[must_use]
     pub fn new(map: &KeyMap) -> (Self, Vec<String>) {
-        let mut warnings = Vec::new();
-        for (section, named) in [("after_leader", &map.after_leader), ("nav", &map.nav), ("direct", &map.direct)] {
-            for name in named.keys().filter(|n| !COMMANDS.iter().any(|c| c.name == **n)) {
-                let hint = nearest(name, COMMANDS.iter().map(|c| c.name));
-                let hint = hint.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-                warnings.push(format!("`keys.{section}.{name}` is ignored: there is no such command{hint}"));
-            }
-        }
+        let unknown = Self::unknown(map).into_iter().map(|(section, name, nearest)| {
+            let hint = nearest.map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            format!("`keys.{section}.{name}` is ignored: there is no such command{hint}")
+        });
+        let mut warnings: Vec<String> = unknown.collect();
         let mut this = Self {
             leader: map.leader,
             after_leader: HashMap::new(),

@@ -10,22 +10,25 @@ use serde_json::Value;
 use std::path::PathBuf;
 
 /// What every verb needs.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Context {
     /// Whether JSON is printed.
     pub(super) json: bool,
     /// The container engine that was named.
     pub(super) endpoint: Option<String>,
     config: Option<PathBuf>,
+    /// Who named it: `flag`, `variable`, or `profile`.
+    config_named_by: &'static str,
 }
 
 impl Context {
     pub(super) fn new(global: &Global) -> Self {
         let variable = || std::env::var_os("HTUI_CONFIG").filter(|value| !value.is_empty()).map(PathBuf::from);
-        let config = global.config.clone().or_else(variable);
+        let named = global.config.clone().map(|path| (path, "flag")).or_else(|| Some((variable()?, "variable")));
+        let (config, config_named_by) = named.map_or((None, "profile"), |(path, who)| (Some(path), who));
         // Absolute, because the host that it is passed to runs in another folder.
         let config = config.map(|path| std::path::absolute(&path).unwrap_or(path));
-        Self { json: global.json, endpoint: global.endpoint.clone(), config }
+        Self { json: global.json, endpoint: global.endpoint.clone(), config, config_named_by }
     }
 
     /// The folders of the profile.
@@ -35,13 +38,21 @@ impl Context {
         })
     }
 
+    /// The same with another configuration.
+    pub(super) fn with_config(&self, path: PathBuf) -> Self {
+        let path = std::path::absolute(&path).unwrap_or(path);
+        Self { config: Some(path), config_named_by: "flag", ..self.clone() }
+    }
+
+    /// Where the configuration is, and who named it: `flag`, `variable`, or `profile`.
+    pub(super) fn config_file(&self, paths: &Paths) -> (PathBuf, &'static str) {
+        (self.config.clone().unwrap_or_else(|| paths.config_file()), self.config_named_by)
+    }
+
     /// The configuration.
     pub(super) fn config(&self, paths: &Paths) -> Result<LoadedConfig, Failure> {
-        let (path, named) = match &self.config {
-            Some(path) => (path.clone(), true),
-            None => (paths.config_file(), false),
-        };
-        config_files::load(&path, named)
+        let (path, named_by) = self.config_file(paths);
+        config_files::load(&path, named_by != "profile")
             .map_err(|error| ApiError::new(ErrorCode::Config, error.to_string(), error.hint()).into())
     }
 

@@ -1,5 +1,6 @@
 //! `conversation`: agent sessions.
 
+use super::complete;
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, ago, short, text};
 use super::turn::print_turns;
@@ -11,7 +12,7 @@ use serde_json::Value;
 #[derive(Subcommand, Debug)]
 pub(super) enum Conversation {
     /// All conversations
-    List,
+    List(List),
     /// One conversation with its turns and commands
     Show(Which),
     /// End it: what becomes of its environment is said by scope and retention
@@ -19,8 +20,16 @@ pub(super) enum Conversation {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct List {
+    /// Only ids, one a line
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct Which {
     /// Its id
+    #[arg(add = complete::conversation())]
     conversation: String,
 }
 
@@ -28,7 +37,9 @@ pub(super) fn run(context: &Context, verb: Conversation) -> Result<u8, Failure> 
     let out = Printer::new();
     let which = |which: Which| ConversationRef { conversation: which.conversation };
     match verb {
-        Conversation::List => context.show(&ApiCall::ConversationList(Nothing {}), |reply| list(&out, reply)),
+        Conversation::List(List { quiet }) => context.show(&ApiCall::ConversationList(Nothing {}), |reply| {
+            if quiet { out.ids(&reply["conversations"], "id") } else { list(&out, reply) }
+        }),
         Conversation::Show(id) => context.show(&ApiCall::ConversationShow(which(id)), |reply| {
             let found = &reply["conversation"];
             out.fields(&[

@@ -1,7 +1,9 @@
 //! `env`: environments.
 
+use super::complete;
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, ago, clock, holder, seconds_until, short, text};
+use super::prune::{self, Prune};
 use super::spec::{Spec, seconds};
 use crate::api::protocol::{EnvAdopt, EnvExtend, EnvNew, EnvRef, EnvRemove, EnvRename, EnvStop, Nothing};
 use crate::api::{ApiCall, ApiError, ErrorCode};
@@ -12,7 +14,7 @@ use std::io::{self, IsTerminal, Write};
 #[derive(Subcommand, Debug)]
 pub(super) enum Env {
     /// All environments
-    List,
+    List(List),
     /// One environment with mounts, limits, user, network, and the reaper's verdict
     Show(Which),
     /// Make an environment and its sandbox
@@ -33,11 +35,21 @@ pub(super) enum Env {
     Rename(Rename),
     /// Show a container that neither we nor a hermes-agent made
     Adopt(Adopt),
+    /// Remove what is left over: environments without a sandbox, a file or a use
+    Prune(Prune),
+}
+
+#[derive(Args, Debug)]
+pub(super) struct List {
+    /// Only ids, one a line
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct Which {
     /// Name, endpoint/name, or the beginning of its id
+    #[arg(add = complete::environment())]
     env: String,
 }
 
@@ -47,11 +59,15 @@ pub(super) struct New {
     name: Option<String>,
     #[command(flatten)]
     spec: Spec,
+    /// Only print its id
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct Stop {
     /// Name, endpoint/name, or the beginning of its id
+    #[arg(add = complete::environment())]
     env: String,
     /// Also while it is held: ends what runs in it
     #[arg(long)]
@@ -74,6 +90,7 @@ pub(super) struct Adopt {
 #[derive(Args, Debug)]
 pub(super) struct Remove {
     /// Name, endpoint/name, or the beginning of its id
+    #[arg(add = complete::environment())]
     env: String,
     /// Also delete its files (home and /workspace)
     #[arg(long)]
@@ -92,6 +109,7 @@ pub(super) struct Remove {
 #[derive(Args, Debug)]
 pub(super) struct Extend {
     /// Name, endpoint/name, or the beginning of its id
+    #[arg(add = complete::environment())]
     env: String,
     /// By this much instead of its idle time
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -101,6 +119,7 @@ pub(super) struct Extend {
 #[derive(Args, Debug)]
 pub(super) struct Rename {
     /// Name, endpoint/name, or the beginning of its id
+    #[arg(add = complete::environment())]
     env: String,
     /// The new name
     name: String,
@@ -111,11 +130,17 @@ pub(super) fn run(context: &Context, verb: Env) -> Result<u8, Failure> {
     let which = |which: Which| EnvRef { env: which.env };
     let changed = |reply: &Value, what: &str| out.line(&format!("{} {what}", text(&reply["environment"], "name")));
     match verb {
-        Env::List => context.show(&ApiCall::EnvList(Nothing {}), |reply| list(&out, reply)),
+        Env::List(List { quiet: true }) => {
+            context.show(&ApiCall::EnvList(Nothing {}), |reply| out.ids(&reply["environments"], "id"))
+        }
+        Env::List(_) => context.show(&ApiCall::EnvList(Nothing {}), |reply| list(&out, reply)),
         Env::Show(env) => context.show(&ApiCall::EnvShow(which(env)), |reply| show(&out, &reply["environment"])),
         Env::New(new) => {
             let call = ApiCall::EnvNew(EnvNew { name: new.name, spec: new.spec.flags(context) });
-            context.show(&call, |reply| changed(reply, &format!("is {}", text(&reply["environment"], "phase"))))
+            context.show(&call, |reply| match new.quiet {
+                true => out.line(&text(&reply["environment"], "id")),
+                false => changed(reply, &format!("is {}", text(&reply["environment"], "phase"))),
+            })
         }
         Env::Start(env) => context.show(&ApiCall::EnvStart(which(env)), |reply| {
             changed(reply, &format!("is {}", text(&reply["environment"], "phase")))
@@ -126,6 +151,7 @@ pub(super) fn run(context: &Context, verb: Env) -> Result<u8, Failure> {
             context.show(&call, |reply| changed(reply, "is shown; nothing is changed in it, and we never end it"))
         }
         Env::Adopt(_) => context.show(&ApiCall::EnvCandidates(Nothing {}), |reply| candidates(&out, reply)),
+        Env::Prune(prune) => prune::run(context, &out, &prune),
         Env::Rm(remove) => rm(context, &out, &remove),
         Env::Pin(env) => {
             context.show(&ApiCall::EnvPin(which(env)), |reply| changed(reply, "is pinned: it is not reaped"))
@@ -312,7 +338,7 @@ fn is_theirs(env: &Value) -> bool {
 }
 
 /// Whether a person can be asked.
-fn can_ask(context: &Context) -> bool {
+pub(super) fn can_ask(context: &Context) -> bool {
     io::stdin().is_terminal() && io::stdout().is_terminal() && !context.json
 }
 

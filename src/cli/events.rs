@@ -1,26 +1,44 @@
-//! `events`: follow everything that happens.
+//! `events`: follow everything that happens, also from where an earlier reader stopped.
 
 use super::context::Context;
 use super::output::{Failure, Printer, Style, local_time, print_json, text};
 use crate::api::ApiCall;
-use crate::api::protocol::{EVENT, Nothing};
+use crate::api::protocol::{EVENT, EventsSubscribe};
+use clap::Args;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
+use serde_json::Value;
 use std::io;
 use std::os::fd::AsFd;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::oneshot;
 
-pub(super) fn run(context: &Context) -> Result<u8, Failure> {
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Each event has a number, `seq` with --json. Where events after SEQ are not kept any more, or SEQ is \
+                        of another count, a line `events.gap` says so; its own `seq` is the one to come back with."
+)]
+pub(super) struct Events {
+    /// Begin after the event of this number, as far as events are kept
+    #[arg(long, value_name = "SEQ")]
+    since: Option<u64>,
+    /// End after what has happened so far; without --since that is all that is kept
+    #[arg(long)]
+    no_follow: bool,
+}
+
+pub(super) fn run(context: &Context, events: Events) -> Result<u8, Failure> {
     let out = Printer::new();
+    let since = events.since.or(events.no_follow.then_some(0));
     context.wait(async {
         let mut host = context.host().await?;
-        host.call(&ApiCall::EventsSubscribe(Nothing {})).await?;
+        let reply = host.call(&ApiCall::EventsSubscribe(EventsSubscribe { since })).await?;
+        let mut left = events.no_follow.then(|| reply["past"].as_u64().unwrap_or(0));
         let mut interrupt = signal(SignalKind::interrupt())?;
         let mut terminate = signal(SignalKind::terminate())?;
         let mut in_order = false;
         let reader_gone = reader_gone();
         tokio::pin!(reader_gone);
-        loop {
+        while left != Some(0) {
             let (method, event) = tokio::select! {
                 next = host.notification() => match next {
                     Ok(next) => next,
@@ -36,16 +54,23 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
                 continue;
             }
             in_order |= event["kind"] == "host.shutdown";
+            left = left.map(|left| left - 1);
             if context.json {
                 print_json(&event)?;
             } else {
-                let when = out.styled(&local_time(&event["at"]), Style::Dim);
-                let (said, name) = (text(&event, "text"), text(&event, "name"));
-                let place = if said.contains(&name) { String::new() } else { format!("{name}: ") };
-                out.line(&format!("{when}  {:<20} {place}{said}", text(&event, "kind")))?;
+                print(&out, &event)?;
             }
         }
+        Ok(0)
     })
+}
+
+fn print(out: &Printer, event: &Value) -> Result<(), Failure> {
+    let when = out.styled(&local_time(&event["at"]), Style::Dim);
+    let (said, name, kind) = (text(event, "text"), text(event, "name"), text(event, "kind"));
+    let place = if said.contains(&name) { String::new() } else { format!("{name}: ") };
+    let style = if kind == "events.gap" { Style::Yellow } else { Style::Plain };
+    out.line(&format!("{when}  {kind:<20} {place}{}", out.styled(&said, style)))
 }
 
 /// Resolves when nobody reads our output any more: otherwise `events | head -1` would hang until the next event. A pipe

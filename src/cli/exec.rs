@@ -1,5 +1,6 @@
 //! `exec`: a command in an environment, without a terminal. Its streams and its exit code become ours.
 
+use super::complete;
 use super::context::Context;
 use super::output::{Failure, print_json};
 use super::spec::seconds;
@@ -32,10 +33,10 @@ const INPUT: usize = 64 * 1024;
 )]
 pub(super) struct Exec {
     /// Environment: name, endpoint/name, or the beginning of its id
-    #[arg(required_unless_present = "conversation", conflicts_with = "conversation")]
+    #[arg(required_unless_present = "conversation", conflicts_with = "conversation", add = complete::environment())]
     env: Option<String>,
     /// Run in the environment of this conversation
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::conversation())]
     conversation: Option<String>,
     /// End it after this time
     #[arg(long, value_name = "S", value_parser = seconds)]

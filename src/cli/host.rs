@@ -8,6 +8,7 @@ use crate::api::show::{self, Left, What};
 use crate::api::start;
 use crate::api::{ApiCall, ApiError, ErrorCode};
 use crate::runtime::options::{HostError, HostOptions};
+use crate::runtime::owner::Owner;
 use crate::runtime::panics;
 
 use clap::Args;
@@ -17,6 +18,8 @@ use std::time::Duration;
 
 /// Time that a host which said that it ends has for its last deeds.
 const GONE_TIME: Duration = Duration::from_secs(10);
+
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// How the screen is shown.
 #[derive(Args, Debug)]
@@ -167,8 +170,14 @@ pub(super) fn shutdown(context: &Context, shutdown: &Shutdown) -> Result<u8, Fai
         match context.running_host().await {
             Ok(mut host) => {
                 let reply = host.call(&call).await?;
-                // The lock is free when the connection closes: whoever starts a host after us will get it.
-                let gone = async { while host.notification().await.is_ok() {} };
+                // Its connection closes, then its lock is free: whoever starts a host after us will get it.
+                let paths = context.paths()?;
+                let gone = async {
+                    while host.notification().await.is_ok() {}
+                    while Owner::is_held(&paths) {
+                        tokio::time::sleep(LOOK_AGAIN).await;
+                    }
+                };
                 let _ = tokio::time::timeout(GONE_TIME, gone).await;
                 Ok(Some(reply))
             }

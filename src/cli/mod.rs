@@ -5,6 +5,8 @@
 //! 70 internal; `exec` passes the command's own.
 
 mod attach;
+mod complete;
+mod config;
 mod context;
 mod conversation;
 mod cp;
@@ -14,15 +16,18 @@ mod events;
 mod exec;
 mod host;
 mod output;
+mod prune;
 mod reap;
 mod session;
 mod spec;
 mod turn;
+mod util;
 
 use crate::api::{ApiError, ErrorCode};
 use crate::runtime::paths::Paths;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::CompleteEnv;
 use context::Context;
 use output::Failure;
 use std::ffi::OsString;
@@ -77,7 +82,7 @@ enum Verb {
     Status,
     /// End the host in order: ephemeral environments are removed, persistent local ones stopped
     Shutdown(host::Shutdown),
-    /// Environments: list, show, new, start, stop, rm, pin, unpin, extend, rename
+    /// Environments: list, show, new, start, stop, rm, pin, unpin, extend, rename, adopt, prune
     #[command(subcommand)]
     Env(env::Env),
     /// Conversations: list, show, end
@@ -96,13 +101,21 @@ enum Verb {
     /// End what is due now, or say what would be ended and why
     Reap(reap::Reap),
     /// Follow everything that happens, one line each
-    Events,
+    Events(events::Events),
     /// Say what works here, what was tried and why it failed
     Doctor,
+    /// Settings: show, check, path, schema
+    #[command(subcommand)]
+    Config(config::Config),
+    /// Manual pages, completions for shells, the schema of the protocol
+    #[command(subcommand)]
+    Util(util::Util),
 }
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    // Where a shell asks for completions, this answers and ends the process.
+    CompleteEnv::with_factory(Cli::command).var(complete::VARIABLE).complete();
     let words: Vec<OsString> = std::env::args_os().collect();
     let json = asks_for_json(&words);
     panic::set_hook(Box::new(|info| {
@@ -155,8 +168,10 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Cp(cp)) => cp::run(&context, cp),
         Some(Verb::Session(verb)) => session::run(&context, verb),
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
-        Some(Verb::Events) => events::run(&context),
+        Some(Verb::Events(events)) => events::run(&context, events),
         Some(Verb::Doctor) => doctor::run(&context),
+        Some(Verb::Config(verb)) => config::run(&context, verb),
+        Some(Verb::Util(verb)) => util::run(&context, verb),
     }
 }
 

@@ -105,6 +105,11 @@ impl Printer {
         Ok(())
     }
 
+    /// One field of each row, one a line; nothing where there are no rows.
+    pub(super) fn ids(&self, rows: &Value, field: &str) -> Result<(), Failure> {
+        rows.as_array().into_iter().flatten().try_for_each(|row| self.line(&text(row, field)))
+    }
+
     /// A piece of text in a style.
     pub(super) fn styled(&self, text: &str, style: Style) -> String {
         paint(text, style, self.colour)
@@ -179,6 +184,12 @@ pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
     out.write_all(b"\n")?;
     out.flush()?;
     Ok(())
+}
+
+/// One of several things that are wrong, for people.
+pub(super) fn complain(text: &str) {
+    let text = format!("{} {text}\n", paint("error:", Style::Red, coloured(io::stderr().is_terminal())));
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// An error: on standard error for people, on standard output as JSON.

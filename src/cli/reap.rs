@@ -1,5 +1,6 @@
 //! `reap`: what the reaper would do, and why; or have it act now.
 
+use super::complete;
 use super::context::Context;
 use super::output::{Failure, Printer, Style, clock, seconds_until, text};
 use crate::api::ApiCall;
@@ -13,7 +14,7 @@ pub(super) struct Reap {
     #[arg(long)]
     dry_run: bool,
     /// Explain the verdict on one environment, and do nothing
-    #[arg(long, value_name = "ENV")]
+    #[arg(long, value_name = "ENV", add = complete::environment())]
     explain: Option<String>,
 }
 

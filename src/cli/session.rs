@@ -1,6 +1,7 @@
 //! `session`: pane sessions.
 
 use super::attach;
+use super::complete;
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, short, text};
 use super::spec::seconds;
@@ -17,7 +18,7 @@ const TIMED_OUT: u8 = 124;
 #[derive(Subcommand, Debug)]
 pub(super) enum Session {
     /// All sessions
-    List,
+    List(List),
     /// Open a session; starts the environment if it must, and waits until it runs
     New(New),
     /// Show a session in this terminal, and nothing else
@@ -33,8 +34,16 @@ pub(super) enum Session {
 }
 
 #[derive(Args, Debug)]
+pub(super) struct List {
+    /// Only ids, one a line
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+#[derive(Args, Debug)]
 pub(super) struct Which {
     /// Its id, or the beginning of it
+    #[arg(add = complete::session())]
     session: String,
 }
 
@@ -72,6 +81,7 @@ pub(super) struct Wait {
 #[derive(Args, Debug)]
 pub(super) struct Capture {
     /// Its id, or the beginning of it
+    #[arg(add = complete::session())]
     session: String,
     /// With what scrolled off the top
     #[arg(long)]
@@ -84,6 +94,7 @@ pub(super) struct Capture {
 #[derive(Args, Debug)]
 pub(super) struct SendKeys {
     /// Its id, or the beginning of it
+    #[arg(add = complete::session())]
     session: String,
     /// All of it is text, also the names of keys
     #[arg(long, short)]
@@ -96,7 +107,9 @@ pub(super) struct SendKeys {
 pub(super) fn run(context: &Context, verb: Session) -> Result<u8, Failure> {
     let out = Printer::new();
     match verb {
-        Session::List => context.show(&ApiCall::SessionList(Nothing {}), |reply| list(&out, reply)),
+        Session::List(List { quiet }) => context.show(&ApiCall::SessionList(Nothing {}), |reply| {
+            if quiet { out.ids(&reply["sessions"], "id") } else { list(&out, reply) }
+        }),
         Session::New(New { env, conversation, argv }) => {
             context.show(&ApiCall::SessionNew(SessionNew { env, conversation, argv }), |reply| {
                 let id = text(&reply["session"], "id");

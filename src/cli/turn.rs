@@ -1,5 +1,6 @@
 //! `turn`: turns of conversations.
 
+use super::complete;
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, duration, local_time, text};
 use super::spec::{Spec, seconds, words};
@@ -26,14 +27,14 @@ pub(super) enum Turn {
 #[derive(Args, Debug)]
 pub(super) struct Which {
     /// Id of the conversation
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::conversation())]
     conversation: String,
 }
 
 #[derive(Args, Debug)]
 pub(super) struct Begin {
     /// Id of the conversation; a new one begins with its first turn
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::conversation())]
     conversation: String,
     /// Title of the conversation
     #[arg(long, value_name = "T")]
@@ -45,7 +46,7 @@ pub(super) struct Begin {
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
     /// Use this environment
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = complete::environment())]
     env_name: Option<String>,
     /// Life of the turn's lease without a begin, command or touch [default: 3600]
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
@@ -57,7 +58,7 @@ pub(super) struct Begin {
 #[derive(Args, Debug)]
 pub(super) struct End {
     /// Id of the conversation
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::conversation())]
     conversation: String,
     /// How it ended [default: done]
     #[arg(long, value_name = "STATUS", value_parser = words::<TurnStatus>(&["done", "failed", "interrupted"]))]

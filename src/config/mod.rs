@@ -2,10 +2,16 @@
 //!
 //! Pure: which file is read, and what the environment or a flag overrides, is the runtime's business.
 
+pub mod check;
+pub mod effective;
 pub mod keys;
 pub mod options;
+pub mod schema;
 pub mod settings;
 
+pub use check::{Problem, check};
+pub use effective::{Effective, Source, effective};
 pub use keys::{KeyPress, KeySyntaxError};
 pub use options::{EnvDefaults, History, KeyMap, NamedEndpoint, Options, Theme};
-pub use settings::{ConfigError, Loaded, SETTINGS, Setting, default_file, load, nearest};
+pub use schema::schema;
+pub use settings::{ConfigError, Fault, Kind, Loaded, SETTINGS, Setting, default_file, load, nearest, variable_value};

@@ -1,5 +1,5 @@
-//! The table of settings: path, meaning, default, and how a value is taken in. The commented default file, the check
-//! for unknown keys and the loader all come from it.
+//! The table of settings: path, meaning, default, and how a value is taken in. The commented default file, its
+//! schema, the check for unknown keys and the loader all come from it.
 
 use super::keys::KeyPress;
 use super::options::{NamedEndpoint, Options, Theme};
@@ -19,12 +19,64 @@ pub struct Loaded {
     pub options: Options,
     /// One sentence for each key that is unknown or has a value that cannot be used.
     pub warnings: Vec<String>,
+    /// The same of what the text says, with the place of each.
+    pub faults: Vec<Fault>,
+}
+
+/// Something in a configuration that is not taken as it stands there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fault {
+    /// The names that lead to it, outermost first.
+    pub path: Vec<String>,
+    /// What is wrong, one sentence.
+    pub says: String,
+    /// The name that may have been meant.
+    pub nearest: Option<String>,
+}
+
+impl Fault {
+    fn new(path: &str, says: impl Into<String>) -> Self {
+        let path = path.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect();
+        Self { path, says: says.into(), nearest: None }
+    }
+
+    fn of(path: &str, name: &str, says: impl Into<String>) -> Self {
+        let mut fault = Self::new(path, says);
+        fault.path.push(name.to_owned());
+        fault
+    }
+}
+
+/// What values a setting takes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// One of these words.
+    Words(&'static [&'static str]),
+    /// true or false.
+    Flag,
+    /// A whole number from this one to that one.
+    Number {
+        /// The least.
+        from: i64,
+        /// The greatest.
+        to: i64,
+    },
+    /// A text.
+    Text,
+    /// A list of texts.
+    Texts,
+    /// A key, for example `ctrl+b`.
+    Key,
+    /// Container engines by name.
+    Endpoints,
 }
 
 /// One setting.
 pub struct Setting {
     /// Its path, for example `history.lines`.
     pub path: &'static str,
+    /// What values it takes.
+    pub kind: Kind,
     /// Its default as TOML.
     pub default: &'static str,
     /// What it means.
@@ -34,7 +86,7 @@ pub struct Setting {
 }
 
 /// Tables of key bindings: path, meaning, example.
-const BINDINGS: &[(&str, &str, &str)] = &[
+pub(super) const BINDINGS: &[(&str, &str, &str)] = &[
     (
         "keys.after_leader",
         "Keys after the leader, by command name (the names stand in the help and in the palette).",
@@ -52,6 +104,7 @@ const BINDINGS: &[(&str, &str, &str)] = &[
 pub const SETTINGS: &[Setting] = &[
     Setting {
         path: "theme",
+        kind: Kind::Words(&["dark", "light", "mono"]),
         default: "\"dark\"",
         help: "Colours: dark, light or mono.",
         set: |o, v| {
@@ -61,6 +114,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "ascii",
+        kind: Kind::Flag,
         default: "false",
         help: "Plain ASCII instead of box drawing, also where the terminal could.",
         set: |o, v| {
@@ -70,6 +124,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "sidebar_width",
+        kind: Kind::Number { from: 16, to: 80 },
         default: "30",
         help: "Width of the sidebar in columns, 16 to 80. Never more than a third of the screen.",
         set: |o, v| {
@@ -79,6 +134,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "mouse",
+        kind: Kind::Flag,
         default: "true",
         help: "Click, drag and wheel. With false the outer terminal keeps its own selection.",
         set: |o, v| {
@@ -88,6 +144,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "copy_on_select",
+        kind: Kind::Flag,
         default: "true",
         help: "Copy a selection made with the mouse when the button is released.",
         set: |o, v| {
@@ -97,6 +154,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "open_turn_tabs",
+        kind: Kind::Flag,
         default: "true",
         help: "Open a tab when the first turn of a conversation begins.",
         set: |o, v| {
@@ -106,6 +164,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "shell",
+        kind: Kind::Texts,
         default: "[]",
         help: "Program and arguments of new sessions. Empty: bash, zsh, ash or sh, whichever the sandbox has.",
         set: |o, v| {
@@ -115,6 +174,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "endpoints",
+        kind: Kind::Endpoints,
         default: "{}",
         help: "Container engines by name: URLs, or { url, certificates = FOLDER }. For example { gpu = \"ssh://me@gpu\" }.",
         set: |o, v| {
@@ -124,6 +184,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "keys.leader",
+        kind: Kind::Key,
         default: "\"ctrl+b\"",
         help: "The key before commands. Pressed twice it goes to the program.",
         set: |o, v| {
@@ -133,6 +194,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "keys.prefix_free",
+        kind: Kind::Flag,
         default: "true",
         help: "Ctrl+Alt+h/j/k/l and Ctrl+Alt+1-9 without the leader.",
         set: |o, v| {
@@ -142,6 +204,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "history.lines",
+        kind: Kind::Number { from: 0, to: 1_000_000 },
         default: "10000",
         help: "Lines of history kept for each session, 0 to 1000000.",
         set: |o, v| {
@@ -151,6 +214,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "history.memory_mib",
+        kind: Kind::Number { from: 16, to: 1 << 20 },
         default: "512",
         help: "Memory of all histories together in MiB; the oldest lines of hidden sessions are shed first.",
         set: |o, v| {
@@ -160,6 +224,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "history.call_kib",
+        kind: Kind::Number { from: 1, to: 16_384 },
         default: "64",
         help: "Output kept for each command of the agent, in KiB; the beginning and the end are kept.",
         set: |o, v| {
@@ -169,6 +234,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "env.backend",
+        kind: Kind::Words(&["local", "docker"]),
         default: "\"local\"",
         help: "Kind of sandbox: local (embedded, nothing else needed) or docker (containers; needs an engine and an image).",
         set: |o, v| {
@@ -178,6 +244,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "env.endpoint",
+        kind: Kind::Text,
         default: "\"\"",
         help: "Engine of new containers, by its endpoint's name. Empty: the one that docker uses, else the first that answers.",
         set: |o, v| {
@@ -187,6 +254,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "env.image",
+        kind: Kind::Text,
         default: "\"\"",
         help: "Image of a container that names none, for example debian:12. Pulled if it is not here.",
         set: |o, v| {
@@ -196,6 +264,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "env.persistence",
+        kind: Kind::Words(&["persistent", "ephemeral"]),
         default: "\"persistent\"",
         help: "persistent outlives turns; ephemeral is removed when its scope ends.",
         set: |o, v| {
@@ -206,6 +275,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "env.scope",
+        kind: Kind::Words(&["turn", "session", "shared"]),
         default: "\"session\"",
         help: "Whom it serves: turn (ephemeral only), session (one conversation) or shared.",
         set: |o, v| {
@@ -215,6 +285,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "env.retention",
+        kind: Kind::Words(&["stop_on_session_end", "keep_running", "remove_on_session_end", "idle_ttl"]),
         default: "\"stop_on_session_end\"",
         help: "What becomes of a persistent one: stop_on_session_end, keep_running, remove_on_session_end, idle_ttl.",
         set: |o, v| {
@@ -232,6 +303,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "env.idle",
+        kind: Kind::Number { from: 0, to: 31_536_000 },
         default: "300",
         help: "Idle seconds after which the reaper acts; 0 = never.",
         set: |o, v| {
@@ -241,6 +313,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "env.network",
+        kind: Kind::Words(&["none", "default", "host"]),
         default: "\"none\"",
         help: "Network of a new environment: none, default or host.",
         set: |o, v| {
@@ -251,6 +324,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "hermes.reap",
+        kind: Kind::Words(REAP),
         default: "\"off\"",
         help: "What may be ended of what a hermes-agent made: off, leaked (of use to nobody), ephemeral (and those), stale (also stops persistent ones).",
         set: |o, v| {
@@ -260,6 +334,7 @@ pub const SETTINGS: &[Setting] = &[
     },
     Setting {
         path: "hermes.stale_after",
+        kind: Kind::Number { from: 60, to: 315_360_000 },
         default: "604800",
         help: "Seconds without any activity after which a persistent one is stale.",
         set: |o, v| {
@@ -270,8 +345,11 @@ pub const SETTINGS: &[Setting] = &[
 ];
 
 /// Settings of single profiles of hermes-agent: table, meaning, example.
-const PROFILES: (&str, &str, &str) =
+pub(super) const PROFILES: (&str, &str, &str) =
     ("hermes.profiles", "Another word for one profile of hermes-agent, by its name.", "reap = \"ephemeral\"");
+
+/// The words of `hermes.reap`.
+pub(super) const REAP: &[&str] = &["off", "leaked", "ephemeral", "stale"];
 
 fn reap(v: &Value) -> Result<HermesReap, String> {
     let all = [HermesReap::Off, HermesReap::Leaked, HermesReap::Ephemeral, HermesReap::Stale];
@@ -284,8 +362,9 @@ fn reap(v: &Value) -> Result<HermesReap, String> {
 /// When the text is not TOML; the message names line and column.
 pub fn load(text: &str) -> Result<Loaded, ConfigError> {
     let table: Table = text.parse().map_err(|e: toml::de::Error| ConfigError(e.to_string().trim_end().to_owned()))?;
-    let mut loaded = Loaded { options: Options::default(), warnings: Vec::new() };
+    let mut loaded = Loaded { options: Options::default(), warnings: Vec::new(), faults: Vec::new() };
     walk(&table, "", &mut loaded);
+    loaded.warnings = loaded.faults.iter().map(|fault| fault.says.clone()).collect();
     Ok(loaded)
 }
 
@@ -295,13 +374,32 @@ impl Setting {
     pub fn variable(&self) -> String {
         format!("HTUI_{}", self.path.replace('.', "_").to_uppercase())
     }
+
+    /// Whether it takes a value.
+    ///
+    /// # Errors
+    /// What it must be instead.
+    pub fn accepts(&self, value: &Value) -> Result<(), String> {
+        (self.set)(&mut Options::default(), value)
+    }
+}
+
+/// What a variable says: a value as in the file; a text may stand without quotes.
+#[must_use]
+pub fn variable_value(written: &str) -> Value {
+    let value = format!("x = {written}").parse::<Table>().ok().and_then(|mut table| table.remove("x"));
+    value.unwrap_or_else(|| Value::String(written.to_owned()))
+}
+
+/// Tables whose names are free: keys by command, profiles of hermes-agent.
+pub(super) fn tables() -> impl Iterator<Item = &'static str> {
+    BINDINGS.iter().map(|(path, ..)| *path).chain([PROFILES.0])
 }
 
 impl Loaded {
-    /// Takes in what a variable says of a setting: a value as in the file; a text may stand without quotes.
+    /// Takes in what a variable says of a setting.
     pub fn override_by(&mut self, setting: &Setting, written: &str) {
-        let value = format!("x = {written}").parse::<Table>().ok().and_then(|mut table| table.remove("x"));
-        let value = value.unwrap_or_else(|| Value::String(written.to_owned()));
+        let value = variable_value(written);
         if let Err(must) = (setting.set)(&mut self.options, &value) {
             self.warnings.push(format!("{} is ignored: {must}", setting.variable()));
         }
@@ -313,7 +411,8 @@ fn walk(table: &Table, prefix: &str, loaded: &mut Loaded) {
         let path = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
         if let Some(setting) = SETTINGS.iter().find(|s| s.path == path) {
             if let Err(must) = (setting.set)(&mut loaded.options, value) {
-                loaded.warnings.push(format!("`{path}` keeps its default {}: {must}", setting.default));
+                let says = format!("`{path}` keeps its default {}: {must}", setting.default);
+                loaded.faults.push(Fault::new(&path, says));
             }
         } else if BINDINGS.iter().any(|(p, ..)| *p == path) {
             bindings(&path, value, loaded);
@@ -323,27 +422,37 @@ fn walk(table: &Table, prefix: &str, loaded: &mut Loaded) {
             walk(inner, &path, loaded);
         } else {
             let names = SETTINGS.iter().map(|s| s.path).chain(BINDINGS.iter().map(|(p, ..)| *p)).chain([PROFILES.0]);
-            let hint = nearest(&path, names).map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
-            loaded.warnings.push(format!("unknown key `{path}`{hint}"));
+            let nearest = nearest(&path, names).map(str::to_owned);
+            let hint = nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
+            loaded.faults.push(Fault { nearest, ..Fault::of(prefix, name, format!("unknown key `{path}`{hint}")) });
         }
     }
 }
 
 fn profiles(value: &Value, loaded: &mut Loaded) {
     let Value::Table(table) = value else {
-        loaded.warnings.push(format!("`{}` is ignored: it must be a table of profiles", PROFILES.0));
+        let says = format!("`{}` is ignored: it must be a table of profiles", PROFILES.0);
+        loaded.faults.push(Fault::new(PROFILES.0, says));
         return;
     };
     for (name, settings) in table {
         let path = format!("{}.{name}", PROFILES.0);
         let Value::Table(settings) = settings else {
-            loaded.warnings.push(format!("`{path}` is ignored: it must be a table with `reap`"));
+            let says = format!("`{path}` is ignored: it must be a table with `reap`");
+            loaded.faults.push(Fault::of(PROFILES.0, name, says));
             continue;
         };
         for (key, value) in settings {
+            let fault = |says: String| {
+                let mut fault = Fault::of(PROFILES.0, name, says);
+                fault.path.push(key.clone());
+                fault
+            };
             match reap(value) {
                 _ if key != "reap" => {
-                    loaded.warnings.push(format!("unknown key `{path}.{key}`; did you mean `{path}.reap`?"));
+                    let nearest = Some(format!("{path}.reap"));
+                    let says = format!("unknown key `{path}.{key}`; did you mean `{path}.reap`?");
+                    loaded.faults.push(Fault { nearest, ..fault(says) });
                 }
                 Ok(reap) => {
                     loaded.options.hermes.profiles.insert(name.clone(), reap);
@@ -351,7 +460,7 @@ fn profiles(value: &Value, loaded: &mut Loaded) {
                 Err(must) => {
                     // What was meant is not known: nothing of this profile is ended.
                     loaded.options.hermes.profiles.insert(name.clone(), HermesReap::Off);
-                    loaded.warnings.push(format!("`{path}.{key}` is taken for \"off\": {must}"));
+                    loaded.faults.push(fault(format!("`{path}.{key}` is taken for \"off\": {must}")));
                 }
             }
         }
@@ -365,7 +474,8 @@ fn is_section(path: &str) -> bool {
 
 fn bindings(path: &str, value: &Value, loaded: &mut Loaded) {
     let Value::Table(table) = value else {
-        loaded.warnings.push(format!("`{path}` is ignored: it must be a table of command names with lists of keys"));
+        let says = format!("`{path}` is ignored: it must be a table of command names with lists of keys");
+        loaded.faults.push(Fault::new(path, says));
         return;
     };
     let mut map = BTreeMap::new();
@@ -378,7 +488,10 @@ fn bindings(path: &str, value: &Value, loaded: &mut Loaded) {
             Ok(keys) => {
                 map.insert(command.clone(), keys);
             }
-            Err(must) => loaded.warnings.push(format!("`{path}.{command}` keeps its default: {must}")),
+            Err(must) => {
+                let says = format!("`{path}.{command}` keeps its default: {must}");
+                loaded.faults.push(Fault::of(path, command, says));
+            }
         }
     }
     let keys = &mut loaded.options.keys;

@@ -1,7 +1,7 @@
 //! How everything above reaches the loop: ask the core, read the model, run a command, type, follow.
 
 use super::calls::ExecRequest;
-use super::event_log::{Happening, Subscriber};
+use super::event_log::{Happening, Past, Subscriber};
 use super::inbound::{Inbound, Inbox};
 use super::screen::ClientScreen;
 use super::{discovery, terminal};
@@ -15,6 +15,16 @@ use tokio::sync::{mpsc, oneshot};
 
 /// A happening waits in a queue this long before its follower is dropped.
 const FOLLOW: usize = 1024;
+/// What somebody who follows is given.
+pub struct Following {
+    /// What was missed, or what of it cannot be told any more.
+    pub past: Vec<Past>,
+    /// The number of the last happening so far.
+    pub last: u64,
+    /// What comes. It ends when its follower does not read, and with the host.
+    pub coming: mpsc::Receiver<Happening>,
+}
+
 /// Numbers of clients up to this one are for terminals of the host's own process.
 const LOCAL_CLIENTS: u64 = 1;
 
@@ -151,12 +161,13 @@ impl HostHandle {
         discovery::look_around(backends, self.inbox.clone());
     }
 
-    /// Follows what happens; also what came after `after`, as far as it is kept. A follower that does not read is
-    /// dropped: its receiver ends.
-    pub async fn follow(&self, after: Option<u64>) -> mpsc::Receiver<Happening> {
-        let (to, from) = mpsc::channel(FOLLOW);
-        self.inbox.send(Inbound::Subscribe(Subscriber { after, to })).await;
-        from
+    /// Follows what happens; also what came after `after`, as far as it is kept.
+    pub async fn follow(&self, after: Option<u64>) -> Following {
+        let (to, coming) = mpsc::channel(FOLLOW);
+        let (past, told) = oneshot::channel();
+        self.inbox.send(Inbound::Subscribe(Subscriber { after, past, to })).await;
+        let (past, last) = told.await.unwrap_or_else(|_| (Vec::new(), after.unwrap_or(0)));
+        Following { past, last, coming }
     }
 
     /// What is wrong beside the core (journal, configuration), for people.

@@ -11,6 +11,7 @@ use super::effects::{Ending, Performer, Provisioning, session_env};
 use super::event_log::EventLog;
 use super::inbound::{Condition, Inbound, Inbox, Outbox, Settled};
 use super::journal::Journal;
+use super::notify;
 use super::screen::ClientScreen;
 use super::sessions::Sessions;
 use crate::app::{self, ClientId, Cmd, Model, Msg, Role};
@@ -100,8 +101,8 @@ impl Host {
     /// A host that has not started yet.
     #[must_use]
     pub fn new(parts: HostParts) -> Self {
-        let HostParts { model, clock, inbox, outbox, performer, journal, leaves } = parts;
-        let log = EventLog::after(journal.last_seq());
+        let HostParts { model, clock, inbox, outbox, performer, mut journal, leaves } = parts;
+        let log = EventLog::after(journal.take_events(), journal.last_seq());
         Self {
             model,
             clock,
@@ -543,6 +544,9 @@ impl Host {
         if let (NoticeKind::SessionEnded, Some(session)) = (notice.kind, &notice.session) {
             // Ended with its sandbox: its PTY may not have noticed.
             self.sessions.close(session);
+        }
+        if notice.kind == NoticeKind::Shutdown {
+            notify::notify(notify::State::Stopping);
         }
         tracing::info!(
             env = notice.env.as_ref().map(crate::domain::EnvId::as_str),

@@ -1,5 +1,6 @@
 //! The loop's side of the journal: what changed goes to the store, what it remembers comes back as an event.
 
+use super::event_log::{Happening, KEPT};
 use super::store::{Limits, OutputStream, Store};
 use crate::app::{Layout, Msg, Stream};
 use crate::domain::{CallId, Event, Moment, Notice, Record, State};
@@ -16,6 +17,7 @@ const SHOWN_AGAIN: usize = 200;
 pub struct Journal {
     store: Option<Store>,
     at_open: Vec<String>,
+    events: Vec<Happening>,
     last_seq: u64,
 }
 
@@ -24,7 +26,7 @@ impl Journal {
     /// newest commands for the feed.
     #[must_use]
     pub fn open(path: &Path, now: Moment) -> (Self, Vec<Msg>) {
-        let (mut store, troubles) = Store::open(path, Limits::default(), now);
+        let (mut store, troubles) = Store::open(path, Limits { events_read: KEPT as u32, ..Limits::default() }, now);
         let restored = store.load();
         let newest = restored.calls.iter().rev().take(SHOWN_AGAIN).map(|call| call.id.clone());
         let outputs: Vec<Msg> = newest.collect::<Vec<_>>().iter().rev().flat_map(|call| output(&store, call)).collect();
@@ -36,19 +38,29 @@ impl Journal {
             choices: restored.choices,
             saved_at: restored.saved_at,
         };
+        let happening =
+            |(seq, at, notice)| serde_json::from_value(notice).ok().map(|notice| Happening { seq, at, notice });
+        let events = restored.events.into_iter().filter_map(happening).collect();
+        // What a host counted that was killed may not have been written: numbers go on where it cannot have been.
+        let last_seq = if restored.clean { restored.last_seq } else { restored.last_seq.max(now.0) };
         let at_open = troubles.iter().map(ToString::to_string).collect();
         let layout = restored.layout.and_then(|text| serde_json::from_str(&text).ok()).map(Msg::LayoutRestored);
         let msgs = std::iter::once(Msg::Domain(event)).chain(layout).chain(outputs).collect();
-        (Self { store: Some(store), at_open, last_seq: restored.last_seq }, msgs)
+        (Self { store: Some(store), at_open, events, last_seq }, msgs)
     }
 
     /// Remembers nothing.
     #[must_use]
     pub fn none() -> Self {
-        Self { store: None, at_open: Vec::new(), last_seq: 0 }
+        Self { store: None, at_open: Vec::new(), events: Vec::new(), last_seq: 0 }
     }
 
-    /// The number of the last event of earlier hosts.
+    /// The newest events of earlier hosts, oldest first. Gives them away: a second call gives none.
+    pub fn take_events(&mut self) -> Vec<Happening> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The number that the count of earlier hosts reached at most.
     #[must_use]
     pub fn last_seq(&self) -> u64 {
         self.last_seq

@@ -16,6 +16,7 @@ pub mod host;
 pub mod inbound;
 pub mod journal;
 pub mod log;
+pub mod notify;
 pub mod options;
 pub mod owner;
 pub mod panics;

@@ -47,6 +47,8 @@ pub struct Limits {
     pub output_total: u64,
     /// Events kept.
     pub events: u32,
+    /// Of these, that many newest are read at the start.
+    pub events_read: u32,
 }
 
 impl Default for Limits {
@@ -57,6 +59,7 @@ impl Default for Limits {
             output_per_call: 64 * 1024,
             output_total: 64 * 1024 * 1024,
             events: 10_000,
+            events_read: 1000,
         }
     }
 }
@@ -93,8 +96,12 @@ pub struct Restored {
     pub layout: Option<String>,
     /// When it was last written; zero if never.
     pub saved_at: Moment,
+    /// The newest events with their numbers, oldest first.
+    pub events: Vec<(u64, Moment, Value)>,
     /// Number of the last event.
     pub last_seq: u64,
+    /// It was closed in order: nothing is missing in it.
+    pub clean: bool,
 }
 
 /// Which stream of a command.

@@ -1,6 +1,6 @@
 //! Settings: keys, values, warnings, the default file.
 
-use hermes_tui::config::{KeyPress, Options, SETTINGS, Theme, default_file, load, nearest};
+use hermes_tui::config::{KeyPress, Kind, Options, SETTINGS, Theme, check, default_file, load, nearest};
 use hermes_tui::domain::{HermesReap, Retention, Span};
 use proptest::prelude::*;
 
@@ -150,4 +150,44 @@ fn a_consent_that_cannot_be_understood_is_none() {
     let setting = SETTINGS.iter().find(|s| s.variable() == "HTUI_HERMES_REAP").expect("a setting");
     loaded.override_by(setting, "ephemeral");
     assert_eq!(loaded.options.hermes.reap, HermesReap::Ephemeral);
+}
+
+#[test]
+fn each_setting_takes_what_its_kind_says_and_nothing_else() {
+    use toml::Value;
+    for setting in SETTINGS {
+        let takes = |value: Value| setting.accepts(&value).is_ok();
+        let text = |text: &str| Value::String(text.to_owned());
+        let path = setting.path;
+        let is_text = matches!(setting.kind, Kind::Words(_) | Kind::Text | Kind::Key);
+        assert!(is_text || !takes(text("ctrl+b")), "{path} takes a text");
+        assert!(setting.kind == Kind::Flag || !takes(Value::Boolean(true)), "{path} takes true");
+        match setting.kind {
+            Kind::Words(words) => {
+                assert!(words.iter().all(|word| takes(text(word))) && !takes(text("nonsense")), "{path}");
+            }
+            Kind::Flag => assert!(takes(Value::Boolean(true)) && takes(Value::Boolean(false)), "{path}"),
+            Kind::Number { from, to } => {
+                assert!(takes(Value::Integer(from)) && takes(Value::Integer(to)), "{path}");
+                assert!(!takes(Value::Integer(from - 1)) && !takes(Value::Integer(to + 1)), "{path}");
+            }
+            Kind::Text => assert!(takes(text("anything")), "{path}"),
+            Kind::Key => assert!(takes(text("ctrl+b")) && !takes(text("ctrl+nonsense")), "{path}"),
+            Kind::Texts => assert!(takes(Value::Array(vec![text("a"), text("b")])), "{path}"),
+            Kind::Endpoints => {
+                assert!(takes(Value::Table("a = \"ssh://b\"\nc = { url = \"d\" }".parse().unwrap())), "{path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_fault_is_found_where_it_stands() {
+    let text = "# é\n[history]\n'linse' = 1\n[env]\nidle = \"soon\"\n";
+    let found = check(text, |_| Vec::new()).unwrap();
+    let places: Vec<(&str, Option<usize>)> = found.iter().map(|one| (one.key.as_str(), one.at)).collect();
+    assert_eq!(places, [("history.linse", text.find("'linse'")), ("env.idle", text.find("idle"))]);
+    assert_eq!(found[0].nearest.as_deref(), Some("history.lines"));
+    assert!(check("theme = 'dark'\n", |_| Vec::new()).unwrap().is_empty());
+    assert!(check("theme = = 1", |_| Vec::new()).is_err());
 }

@@ -33,6 +33,8 @@ fn help_names_the_verbs_that_exist_and_no_others() {
         "reap",
         "events",
         "doctor",
+        "config",
+        "util",
     ];
     assert_eq!(verbs, known);
     assert!(!help.out.contains("__"), "{}", help.out);
@@ -41,8 +43,10 @@ fn help_names_the_verbs_that_exist_and_no_others() {
 #[test]
 fn every_verb_explains_itself() {
     let profile = Profile::new();
-    let groups: [(&str, &[&str]); 4] = [
-        ("env", &["list", "show", "new", "start", "stop", "rm", "pin", "unpin", "extend", "rename", "adopt"]),
+    let groups: [(&str, &[&str]); 6] = [
+        ("config", &["show", "check", "path", "schema"]),
+        ("util", &["man", "completions", "protocol"]),
+        ("env", &["list", "show", "new", "start", "stop", "rm", "pin", "unpin", "extend", "rename", "adopt", "prune"]),
         ("conversation", &["list", "show", "end"]),
         ("turn", &["begin", "touch", "end", "list", "show"]),
         ("session", &["list", "new", "attach", "wait", "capture", "send-keys", "kill"]),

@@ -12,8 +12,8 @@ use hermes_tui::pty::fake::FakePty;
 use hermes_tui::runtime::calls::{ExecEvent, ExecRequest, Program};
 use hermes_tui::runtime::clock::{Clock, ManualClock};
 use hermes_tui::runtime::effects::Performer;
-use hermes_tui::runtime::event_log::Happening;
-use hermes_tui::runtime::handle::HostHandle;
+use hermes_tui::runtime::event_log::{Happening, Past};
+use hermes_tui::runtime::handle::{Following, HostHandle};
 use hermes_tui::runtime::host::{Host, HostParts};
 use hermes_tui::runtime::inbound::{self, Inbound, Inbox};
 use hermes_tui::runtime::journal::Journal;
@@ -87,6 +87,7 @@ impl Build<'_> {
             Some(path) => Journal::open(path, self.clock.now()),
             None => (Journal::none(), Vec::new()),
         };
+        let before = journal.last_seq();
         let model = Model::new(self.options, 7);
         let mut host = Host::new(HostParts {
             model,
@@ -108,7 +109,8 @@ impl Build<'_> {
         watcher::watch(&backend, &host.state().choices, inbox.clone());
         let handle = HostHandle::new(inbox.clone());
         let host = tokio::spawn(host.run());
-        let happenings = handle.follow(Some(0)).await;
+        let Following { past, coming: happenings, .. } = handle.follow(Some(before)).await;
+        let happened = |one| if let Past::Happened(happening) = one { Some(happening) } else { None };
         let world = World {
             handle,
             inbox,
@@ -119,7 +121,7 @@ impl Build<'_> {
             terminal: Screen::new(SIZE, 0),
             sent,
             happenings,
-            told: Vec::new(),
+            told: past.into_iter().filter_map(happened).collect(),
             made: 0,
         };
         world.until("the first list", |state| state.unlisted.is_empty().then_some(())).await;

@@ -5,6 +5,7 @@ use crate::domain::{Call, CallId, ConversationId, Environment, Moment, Record};
 use crate::runtime::redact::redact;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -77,17 +78,17 @@ impl Disk {
     ) -> (Option<Self>, Restored) {
         for _ in 0..2 {
             match Self::try_open(path).and_then(|disk| {
-                let restored = disk.read(troubles)?;
+                let restored = disk.read(limits, troubles)?;
                 Ok((disk, restored))
             }) {
                 Ok((mut disk, restored)) => {
-                    // Not pruning now only means to prune later.
-                    let _ = disk.prune(limits, now);
+                    // Not pruning now only means to prune later; without the mark a crash before the first write is not seen.
+                    let _ = disk.prune(limits, now).and_then(|()| disk.in_use());
                     return (Some(disk), restored);
                 }
                 Err(Unusable::Place(why)) => {
                     troubles.push(unwritable(path, &why));
-                    return (None, read_only(path, troubles).unwrap_or_default());
+                    return (None, read_only(path, limits, troubles).unwrap_or_default());
                 }
                 Err(Unusable::Content(why)) => match set_aside(path, now) {
                     Ok(kept) => troubles.push(Trouble {
@@ -171,7 +172,7 @@ impl Disk {
         self.connection.query_row("SELECT value FROM meta WHERE key = ?1", [key], |row| row.get(0)).optional()
     }
 
-    fn read(&self, troubles: &mut Vec<Trouble>) -> Result<Restored, Unusable> {
+    fn read(&self, limits: Limits, troubles: &mut Vec<Trouble>) -> Result<Restored, Unusable> {
         let mut environments: Vec<Environment> = self.rows("environments", troubles)?;
         for env in &mut environments {
             secrets::restore(&self.path, env);
@@ -187,8 +188,30 @@ impl Disk {
             choices: self.rows("choices", troubles).ok().and_then(|mut rows| rows.pop()).unwrap_or_default(),
             layout: self.layout(),
             saved_at: Moment(saved_at),
+            events: self.events(limits.events_read)?,
+            clean: self.meta("clean")? == Some(1),
             last_seq: last.and_then(|seq| u64::try_from(seq).ok()).unwrap_or(0),
         })
+    }
+
+    /// The newest events, oldest first; those that cannot be read are left out.
+    fn events(&self, newest: u32) -> Result<Vec<(u64, Moment, Value)>, Unusable> {
+        let mut statement = self.connection.prepare("SELECT seq, at, data FROM events ORDER BY seq DESC LIMIT ?1")?;
+        let mut rows = statement.query([newest])?;
+        let mut all = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (seq, at, data): (i64, i64, String) = (row.get(0)?, row.get(1)?, row.get(2)?);
+            if let (Ok(seq), Ok(at), Ok(line)) = (u64::try_from(seq), u64::try_from(at), serde_json::from_str(&data)) {
+                all.push((seq, Moment(at), line));
+            }
+        }
+        all.reverse();
+        Ok(all)
+    }
+
+    /// Notes that it is open: the mark is taken away when it is closed in order.
+    fn in_use(&self) -> rusqlite::Result<()> {
+        self.connection.execute("INSERT OR REPLACE INTO meta (key, value) VALUES ('clean', 0)", []).map(|_| ())
     }
 
     fn layout(&self) -> Option<String> {
@@ -300,7 +323,7 @@ impl Disk {
 
 /// What can be read of a journal that cannot be written. `immutable` reads the file alone, without what a crashed host
 /// left beside it: older, but better than nothing.
-fn read_only(path: &Path, troubles: &mut Vec<Trouble>) -> Option<Restored> {
+fn read_only(path: &Path, limits: Limits, troubles: &mut Vec<Trouble>) -> Option<Restored> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let encoded: String = path
         .to_str()?
@@ -316,9 +339,11 @@ fn read_only(path: &Path, troubles: &mut Vec<Trouble>) -> Option<Restored> {
     let alone =
         || Connection::open_with_flags(format!("file:{encoded}?immutable=1"), flags | OpenFlags::SQLITE_OPEN_URI);
     let read = |connection: rusqlite::Result<Connection>, troubles: &mut Vec<Trouble>| {
-        Disk { path: path.to_owned(), connection: connection.ok()? }.read(troubles).ok()
+        Disk { path: path.to_owned(), connection: connection.ok()? }.read(limits, troubles).ok()
     };
-    read(whole, troubles).or_else(|| read(alone(), troubles))
+    let found = read(whole, troubles).or_else(|| read(alone(), troubles));
+    // Nothing can be noted in it: what this host counts is not known to the next one.
+    found.map(|found| Restored { clean: false, ..found })
 }
 
 fn migrate(connection: &mut Connection, version: i64) -> rusqlite::Result<()> {
