@@ -7,7 +7,7 @@ use super::feed::Feeds;
 use super::ids::IdSource;
 use super::layout::{PaneId, Tree};
 use super::msg::ClientId;
-use super::saved::Layout;
+use super::saved::{Layout, Looked};
 use super::view_model::Level;
 use crate::config::{KeyPress, Options};
 use crate::domain::{
@@ -47,6 +47,8 @@ pub struct Model {
     pub(super) shutting_down: bool,
     /// Tabs and splits as they were last kept.
     pub(super) saved: Layout,
+    /// Where the next terminal begins.
+    pub(super) looked: Looked,
     /// What is wrong with the key bindings, for the first client.
     pub(super) warnings: Vec<String>,
 }
@@ -254,6 +256,7 @@ impl Model {
             sized_by: BTreeMap::new(),
             shutting_down: false,
             saved: Layout::default(),
+            looked: Looked::default(),
             warnings,
         }
     }

@@ -2,15 +2,27 @@
 
 use super::layout::{PaneId, Tree};
 use super::model::{FeedOf, Model, PaneKind, TabId, TabState};
+use super::msg::{ClientId, Role};
 use crate::domain::ConversationId;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+
+/// What the terminal that was used last looks at. The next one begins there, also at the next host.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Looked {
+    tab: Option<TabId>,
+    /// The focused pane of each tab.
+    focus: BTreeMap<TabId, PaneId>,
+}
 
 /// Tabs with their panes.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub struct Layout {
     tabs: Vec<SavedTab>,
     panes: BTreeMap<u32, PaneKind>,
+    /// Layouts of earlier versions have none.
+    #[serde(default)]
+    looked: Looked,
 }
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -31,7 +43,8 @@ impl Layout {
                 && (saved.zoomed, saved.synchronised) == (tab.zoomed, tab.synchronised)
                 && saved.conversation == tab.conversation
         };
-        self.tabs.len() == model.work.tabs.len()
+        self.looked == model.looked
+            && self.tabs.len() == model.work.tabs.len()
             && self.tabs.iter().zip(&model.work.tabs).all(same)
             && self.panes.len() == panes(model).count()
             && self.panes.iter().zip(panes(model)).all(|((a, kind), (b, other))| *a == b.0 && kind == other)
@@ -50,6 +63,7 @@ impl Layout {
         Self {
             tabs: model.work.tabs.iter().map(tab).collect(),
             panes: panes(model).map(|(id, kind)| (id.0, kind.clone())).collect(),
+            looked: model.looked.clone(),
         }
     }
 }
@@ -95,6 +109,29 @@ impl Model {
         }
         let panes = panes.into_iter().filter(|(pane, _)| placed.contains(pane)).collect();
         self.work.take_up(tabs, panes);
+        self.looked = layout.looked;
+        let clients: Vec<ClientId> = self.clients.keys().copied().collect();
+        clients.into_iter().for_each(|client| self.look_where_the_last_one_did(client));
         self.touch();
+    }
+
+    /// A terminal that has not looked at anything yet begins where the last one was.
+    pub(super) fn look_where_the_last_one_did(&mut self, client: ClientId) {
+        let (tabs, looked) = (&self.work.tabs, &self.looked);
+        let Some(c) = self.clients.get_mut(&client).filter(|c| c.only.is_none() && c.tab.is_none()) else { return };
+        let known = looked.tab.filter(|id| tabs.iter().any(|tab| tab.id == *id));
+        c.tab = known.or(tabs.first().map(|tab| tab.id));
+        c.nav = c.tab.is_none();
+        c.focus = looked.focus.iter().map(|(tab, pane)| (*tab, (*pane, None))).collect();
+    }
+
+    /// Notes what the terminal that is used now looks at.
+    pub(super) fn note_where_one_looks(&mut self) {
+        let used = self.active.and_then(|client| self.clients.get(&client));
+        let Some(client) = used.filter(|c| c.role != Role::Reader && c.tab.is_some()) else { return };
+        let focus = || client.focus.iter().map(|(tab, (pane, _))| (tab, pane));
+        if self.looked.tab != client.tab || !self.looked.focus.iter().eq(focus()) {
+            self.looked = Looked { tab: client.tab, focus: focus().map(|(tab, pane)| (*tab, *pane)).collect() };
+        }
     }
 }

@@ -33,10 +33,38 @@ fn each_has_its_own_focus_mode_and_overlay() {
     assert!(other(&world).overlay.is_none());
     world.keys("Esc C-b h");
     let focused = |view: &ViewModel<'_>| view.panes.iter().position(|p| p.focused);
+    assert_eq!((focused(&world.view()), focused(&other(&world))), (Some(0), Some(1)));
+    world.keys("C-b l");
     world.msg(Msg::Key { client: OTHER, key: KeyEvent::new(KeyCode::Char('b'), KeyModifiers::CONTROL) });
     press(&mut world, 'o');
-    assert_eq!((focused(&world.view()), focused(&other(&world))), (Some(0), Some(1)));
+    assert_eq!((focused(&world.view()), focused(&other(&world))), (Some(1), Some(0)));
     assert_eq!(world.view().tabs.len(), other(&world).tabs.len());
+}
+
+#[test]
+fn a_terminal_begins_where_the_one_that_was_used_last_is() {
+    let mut world = two();
+    world.keys("C-b c C-b 1 C-b left C-b right");
+    let place = |world: &World, client| {
+        let tab = world.model.tab_of(client).map(|tab| tab.id);
+        (tab, world.model.focused_pane(client))
+    };
+    let used = place(&world, CLIENT);
+    for client in [CLIENT, OTHER] {
+        world.msg(Msg::ClientDetached(client));
+    }
+    let caps = ClientCaps { colours: 16, unicode: false };
+    world.msg(Msg::ClientAttached { client: OTHER, size: Size { rows: 24, cols: 80 }, caps, role: Role::Guest });
+    assert_eq!((place(&world, OTHER), other(&world).mode), (used, Mode::Pane));
+    // Who only looks leaves no trace.
+    world.msg(Msg::ClientDetached(OTHER));
+    let reads = Msg::ClientAttached { client: CLIENT, size: Size { rows: 24, cols: 80 }, caps, role: Role::Reader };
+    world.msg(reads);
+    world.keys("C-b 2");
+    assert_ne!(place(&world, CLIENT), used);
+    world.msg(Msg::ClientDetached(CLIENT));
+    world.msg(Msg::ClientAttached { client: OTHER, size: Size { rows: 24, cols: 80 }, caps, role: Role::Guest });
+    assert_eq!(place(&world, OTHER), used);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A host that was killed, and the next one of its profile.
 
-use crate::harness::{Build, Run, START, World, ended, ephemeral, persistent};
+use crate::harness::{Build, CLIENT, Run, START, World, ended, ephemeral, persistent};
 use hermes_tui::app::Model;
 use hermes_tui::backend::fake::{ExecScript, FakeBackend};
 use hermes_tui::domain::{EnvId, NoticeKind, Phase, Request, SessionState, Span, State};
@@ -129,7 +129,11 @@ async fn sessions_tabs_and_splits_go_on_in_the_next_host() {
     world.paste("third".to_owned()).await;
     world.keys("Enter").await;
     world.see("third").await;
+    // The other tab, and in it the pane that is not the first.
+    world.keys("C-b 1 C-b l").await;
     let before = world.state().await;
+    let focus = |model: &Model, _| (model.tab_of(CLIENT).map(|tab| tab.id), model.focused_pane(CLIENT));
+    let looked = world.handle.read(focus).await.expect("the host runs");
     world.crash().await;
 
     let mut world = start(&journal, &backend, &clock).await;
@@ -139,6 +143,7 @@ async fn sessions_tabs_and_splits_go_on_in_the_next_host() {
     assert_eq!(after.sessions.keys().collect::<Vec<_>>(), before.sessions.keys().collect::<Vec<_>>());
     let tabs = |model: &Model, _| model.work.tabs.iter().map(|tab| tab.tree.panes().len()).collect::<Vec<_>>();
     assert_eq!(world.handle.read(tabs).await.expect("the host runs"), [2, 1]);
+    assert_eq!(world.handle.read(focus).await.expect("the host runs"), looked);
     // They are the same programs.
     let session = after.sessions.keys().next().expect("a session").clone();
     assert!(!world.pty(&session).is_closed());

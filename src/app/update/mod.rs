@@ -33,10 +33,8 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
     match msg {
         Msg::Domain(event) => m.apply(now, event, &mut cmds),
         Msg::ClientAttached { client, size, caps, role } => {
-            let mut new = Client::new(size, caps, role);
-            new.tab = m.work.tabs.first().map(|t| t.id);
-            new.nav = new.tab.is_none();
-            m.clients.insert(client, new);
+            m.clients.insert(client, Client::new(size, caps, role));
+            m.look_where_the_last_one_did(client);
             m.made_active(client);
             m.select_first_row(client);
             for text in std::mem::take(&mut m.warnings) {
@@ -116,6 +114,7 @@ impl Model {
         self.fit(now, cmds);
         self.clear_marks();
         self.drop_old_warnings();
+        self.note_where_one_looks();
     }
 
     /// A warning of something that no longer comes would be wrong.
