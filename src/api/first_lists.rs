@@ -8,11 +8,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::timeout;
 
 /// Lists that take longer are not waited for.
 const PATIENCE: Duration = Duration::from_secs(2);
-const LOOK_AGAIN: Duration = Duration::from_millis(10);
 
 /// Whether the first lists were seen, or waited for long enough.
 #[derive(Default)]
@@ -21,18 +20,15 @@ pub struct FirstLists(AtomicBool);
 impl FirstLists {
     /// Waits, within reason, until every endpoint that counts has said what it holds or that it does not answer.
     pub async fn wait(&self, host: &HostHandle, backends: &BTreeMap<EndpointId, Arc<dyn Backend>>) {
-        let end = Instant::now() + PATIENCE;
-        while !self.0.load(Ordering::Relaxed) {
-            let counts = backends.values().filter(|backend| backend.counts());
-            let ids: Vec<EndpointId> = counts.map(|backend| backend.endpoint()).collect();
-            let all = host.read(move |model, _| {
-                ids.iter().all(|id| model.state.listed.contains(id) || model.state.down.contains_key(id))
-            });
-            if all.await.unwrap_or(true) || Instant::now() >= end {
-                self.0.store(true, Ordering::Relaxed);
-                return;
-            }
-            sleep(LOOK_AGAIN).await;
+        if self.0.load(Ordering::Relaxed) {
+            return;
         }
+        let backends = backends.clone();
+        let all = host.when(move |model, _| {
+            let told = |id| model.state.listed.contains(id) || model.state.down.contains_key(id);
+            backends.iter().filter(|(_, backend)| backend.counts()).all(|(id, _)| told(id)).then_some(())
+        });
+        let _ = timeout(PATIENCE, all).await;
+        self.0.store(true, Ordering::Relaxed);
     }
 }

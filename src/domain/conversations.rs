@@ -4,6 +4,7 @@ use super::books::Cause;
 use super::effect::{Notice, NoticeKind, Record};
 use super::environment::{Environment, Phase, Scope};
 use super::id::{ConversationId, EnvId, ReplyTo};
+use super::idle::LINGER;
 use super::moment::{Moment, Span};
 use super::outbox::Outbox;
 use super::request::{Answer, Refusal, RefusalKind};
@@ -22,12 +23,6 @@ impl Conversation {
     pub fn new(id: ConversationId, now: Moment) -> Self {
         Self { id, title: None, kind: None, env: None, session: None, turns: Vec::new(), last_active: now, ended: None }
     }
-
-    /// When it ends by itself; `None` while a turn is open or once it has ended.
-    pub(super) fn ends_at(&self) -> Option<Moment> {
-        let silent = self.ended.is_none() && self.open_turn().is_none();
-        silent.then_some(self.last_active + LONGEST_SILENCE)
-    }
 }
 
 impl State {
@@ -45,9 +40,21 @@ impl State {
     }
 
     /// Ends those that have been silent for a day.
+    /// When a conversation ends by itself; `None` while a turn is open or once it has ended. Whoever works in what it
+    /// left is not cut off by its silence: that waits until nobody did anything there for the idle time.
+    pub(super) fn silent_at(&self, conversation: &Conversation) -> Option<Moment> {
+        if conversation.ended.is_some() || conversation.open_turn().is_some() {
+            return None;
+        }
+        let env = conversation.env.as_ref().and_then(|id| self.environments.get(id));
+        let used_until = |env: &Environment| env.last_activity.at + env.idle_time().unwrap_or(LINGER);
+        let used = env.filter(|env| env.phase == Phase::Ready).map_or_else(Moment::default, used_until);
+        Some((conversation.last_active + LONGEST_SILENCE).max(used))
+    }
+
     pub(super) fn expire_conversations(&mut self, out: &mut Outbox) {
-        let silent = |c: &&Conversation| c.ends_at().is_some_and(|at| at <= out.now);
-        let over: Vec<_> = self.conversations.values().filter(silent).map(|c| c.id.clone()).collect();
+        let over = |c: &&Conversation| self.silent_at(c).is_some_and(|at| at <= out.now);
+        let over: Vec<_> = self.conversations.values().filter(over).map(|c| c.id.clone()).collect();
         for id in over {
             self.end_conversation(out, &id, "24 h went by without a turn");
         }

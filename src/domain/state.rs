@@ -89,7 +89,7 @@ impl State {
             return self.shutdown_wakes_at();
         }
         let environments = self.environments.values().filter_map(|env| reaper::wakes_at(env, self.access(env)));
-        let conversations = self.conversations.values().filter_map(Conversation::ends_at);
+        let conversations = self.conversations.values().filter_map(|conversation| self.silent_at(conversation));
         let doubts = self.suspect.values().copied().chain(self.doubts_end()).chain(self.shown_wakes_at());
         environments.chain(conversations).chain(doubts).min()
     }

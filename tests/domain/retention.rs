@@ -145,6 +145,25 @@ fn a_conversation_ends_after_a_day_without_a_turn() {
 }
 
 #[test]
+fn the_silence_of_a_conversation_does_not_cut_off_who_works_in_what_it_left() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    let session = desk.session_of("c");
+    desk.end("c");
+    desk.ask(Request::Pin(env("c-env")));
+    desk.pass(Span::seconds(86_300));
+    desk.ask(Request::Unpin(env("c-env")));
+    desk.key(&session, true);
+    assert!(!announces(&desk.pass(Span::seconds(200)), NoticeKind::ConversationEnded));
+    desk.key(&session, true);
+    assert!(!announces(&desk.pass(Span::seconds(299)), NoticeKind::ConversationEnded));
+    assert_eq!(desk.phase("c-env"), Phase::Ready);
+    let effects = desk.pass(Span::seconds(1));
+    assert!(announces(&effects, NoticeKind::ConversationEnded));
+    assert_eq!(deed(&effects), Some(Deed::Stop));
+}
+
+#[test]
 fn a_persistent_one_that_was_removed_is_found_again_by_its_conversation() {
     let mut desk = Desk::new();
     desk.running_turn("c", EnvSpec { retention: Retention::IdleTtl, ..spec() });
