@@ -32,18 +32,22 @@ struct Orphan {
 /// Carries out the call: names what is left over, and removes it unless that is all that was asked for.
 pub(super) async fn prune(host: &HostHandle, about: &About, params: &EnvPrune) -> Result<Value, Refusal> {
     let wanted = |id: &str| params.only.as_ref().is_none_or(|only| only.iter().any(|one| one == id));
-    let (mut envs, known) = host
+    let mut envs = host
         .read(|model, _| {
             let state = &model.state;
-            let left = state.environments.values().filter_map(|env| leftover(state, env)).collect::<Vec<_>>();
-            (left, state.environments.keys().map(ToString::to_string).collect::<BTreeSet<_>>())
+            state.environments.values().filter_map(|env| leftover(state, env)).collect::<Vec<_>>()
         })
         .await?;
     let folders = about.folder_of_files().to_owned();
-    let (kept, mut orphans) = looked(folders.clone(), envs.iter().map(|env| env.id.clone()).collect(), known).await;
+    let (kept, mut orphans) = looked(folders.clone(), envs.iter().map(|env| env.id.clone()).collect()).await;
+    // Asked for after the look: an environment is listed before its folder is made, so one that was made meanwhile is
+    // among these.
+    let known = host.read(|model, _| model.state.environments.keys().cloned().collect::<BTreeSet<_>>()).await?;
+    orphans.retain(|orphan| !known.contains(&EnvId::new(&*orphan.id)));
     envs.retain(|env| !kept.contains(&env.id) && wanted(env.id.as_str()));
     let left = orphans.len();
     orphans.retain(|orphan| params.data && wanted(&orphan.id));
+    let mut orphans = measured(orphans).await;
     let mut failed = Vec::new();
     if !params.dry_run {
         let mut removed = Vec::new();
@@ -89,11 +93,11 @@ fn leftover(state: &State, env: &Environment) -> Option<Leftover> {
     idle.then(|| Leftover { id: env.id.clone(), name: env.name.clone(), why })
 }
 
-/// Which of these have files, and the folders that belong to none of the known ones.
-async fn looked(folders: PathBuf, left: Vec<EnvId>, known: BTreeSet<String>) -> (BTreeSet<EnvId>, Vec<Orphan>) {
+/// Which of these have files, and all folders of files that no record keeps.
+async fn looked(folders: PathBuf, left: Vec<EnvId>) -> (BTreeSet<EnvId>, Vec<Orphan>) {
     let look = tokio::task::spawn_blocking(move || {
         let has = |id: &EnvId| FILES.iter().any(|part| has_files(&folders.join(id.as_str()).join(part)));
-        (left.into_iter().filter(has).collect(), orphans(&folders, &known))
+        (left.into_iter().filter(has).collect(), unrecorded(&folders))
     });
     look.await.unwrap_or_default()
 }
@@ -117,7 +121,7 @@ fn has_files(folder: &Path) -> bool {
     false
 }
 
-fn orphans(folders: &Path, known: &BTreeSet<String>) -> Vec<Orphan> {
+fn unrecorded(folders: &Path) -> Vec<Orphan> {
     let entries = fs::read_dir(folders).into_iter().flatten().flatten();
     let orphan = |entry: fs::DirEntry| {
         let id = entry.file_name().into_string().ok()?;
@@ -128,12 +132,20 @@ fn orphans(folders: &Path, known: &BTreeSet<String>) -> Vec<Orphan> {
             let all = fs::read_dir(&path).into_iter().flatten().flatten();
             all.into_iter().any(|one| one.path().extension().is_some_and(|kind| kind == "json"))
         };
-        let left = plain && !known.contains(&id) && entry.file_type().ok()?.is_dir() && !recorded();
-        left.then(|| Orphan { bytes: disk_use(&path), id, path })
+        let left = plain && entry.file_type().ok()?.is_dir() && !recorded();
+        left.then_some(Orphan { bytes: 0, id, path })
     };
     let mut all: Vec<Orphan> = entries.filter_map(orphan).collect();
     all.sort_by(|a, b| a.id.cmp(&b.id));
     all
+}
+
+async fn measured(mut orphans: Vec<Orphan>) -> Vec<Orphan> {
+    let measuring = tokio::task::spawn_blocking(move || {
+        orphans.iter_mut().for_each(|orphan| orphan.bytes = disk_use(&orphan.path));
+        orphans
+    });
+    measuring.await.unwrap_or_default()
 }
 
 /// Deletes the empty folders of what was removed, and the orphans; gives those that are gone, and what failed.
