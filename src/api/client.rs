@@ -58,7 +58,7 @@ fn lost(error: &io::Error) -> ApiError {
     ApiError::new(
         ErrorCode::Failed,
         format!("lost the connection to the host: {error}"),
-        "see `hermes-tui status`, then try again",
+        "`hermes-tui` starts another host: shells of local sandboxes go on, and containers run on",
     )
 }
 

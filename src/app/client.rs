@@ -43,6 +43,10 @@ pub struct Client {
     pub feed: BTreeMap<PaneId, FeedPlace>,
     /// Marked text.
     pub marked: Option<(PaneId, Selection)>,
+    /// When a key was pressed last.
+    pub(super) typed_at: Option<Moment>,
+    /// What is typed now was meant for a pane that is gone.
+    pub(super) stray: bool,
     /// What the mouse holds.
     pub(super) drag: Option<Drag>,
     /// When and where the mouse was pressed last, and how often in a row.
@@ -149,6 +153,8 @@ impl Client {
             scroll: BTreeMap::new(),
             feed: BTreeMap::new(),
             marked: None,
+            typed_at: None,
+            stray: false,
             drag: None,
             clicked: None,
             focused: true,

@@ -1,5 +1,6 @@
 //! `attach`: one session in this terminal, and nothing else.
 
+use super::complete;
 use super::context::Context;
 use super::host::needs_terminal;
 use super::output::{self, Failure, Printer, print_json, text};
@@ -27,7 +28,7 @@ const MORE: &str = "The leader and d (Ctrl+B d unless configured) detach: the se
 #[command(after_help = MORE)]
 pub(super) struct Attach {
     /// Environment (its newest session, or a new shell) or session: name, endpoint/name, or the beginning of its id
-    #[arg(value_name = "ENV|SESSION")]
+    #[arg(value_name = "ENV|SESSION", add = complete::environment())]
     what: String,
     /// Always open a new shell in the environment
     #[arg(long, conflicts_with = "read_only")]
@@ -41,6 +42,7 @@ pub(super) struct Attach {
 #[command(after_help = MORE)]
 pub(super) struct AttachSession {
     /// Its id, or the beginning of it
+    #[arg(add = complete::session())]
     session: String,
     /// Only look: no key reaches the program
     #[arg(long)]

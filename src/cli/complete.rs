@@ -4,9 +4,12 @@ use crate::api::ApiCall;
 use crate::api::client::Client;
 use crate::api::protocol::Nothing;
 use crate::runtime::paths::Paths;
-use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use clap_complete::engine::{
+    ArgValueCandidates, ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter,
+};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::time::Duration;
 
 /// The variable by which a shell asks this program for completions.
@@ -16,20 +19,24 @@ const QUICK: Duration = Duration::from_millis(300);
 
 /// For an argument that names an environment.
 pub(super) fn environment() -> ArgValueCandidates {
-    ArgValueCandidates::new(|| {
-        let all = list(&ApiCall::EnvList(Nothing {}), "environments");
-        let mut count: BTreeMap<&str, usize> = BTreeMap::new();
-        for env in &all {
-            *count.entry(env["name"].as_str().unwrap_or_default()).or_default() += 1;
-        }
-        let candidate = |env: &Value| {
-            let (name, endpoint) = (env["name"].as_str()?, env["endpoint"].as_str()?);
-            let alone = count.get(name) == Some(&1);
-            let shown = if alone { name.to_owned() } else { format!("{endpoint}/{name}") };
-            Some(candidate(shown, env["phase"].as_str()))
-        };
-        all.iter().filter_map(candidate).collect::<Vec<_>>()
-    })
+    let all = || environments().into_iter().map(|(name, help)| candidate(name, help.as_deref())).collect::<Vec<_>>();
+    ArgValueCandidates::new(all)
+}
+
+/// How each environment is named on a command line, and its phase.
+fn environments() -> Vec<(String, Option<String>)> {
+    let all = list(&ApiCall::EnvList(Nothing {}), "environments");
+    let mut count: BTreeMap<&str, usize> = BTreeMap::new();
+    for env in &all {
+        *count.entry(env["name"].as_str().unwrap_or_default()).or_default() += 1;
+    }
+    let named = |env: &Value| {
+        let (name, endpoint) = (env["name"].as_str()?, env["endpoint"].as_str()?);
+        let alone = count.get(name) == Some(&1);
+        let shown = if alone { name.to_owned() } else { format!("{endpoint}/{name}") };
+        Some((shown, env["phase"].as_str().map(str::to_owned)))
+    };
+    all.iter().filter_map(named).collect()
 }
 
 /// For an argument that names a conversation.
@@ -40,6 +47,16 @@ pub(super) fn conversation() -> ArgValueCandidates {
 /// For an argument that names a session.
 pub(super) fn session() -> ArgValueCandidates {
     named(|| list(&ApiCall::SessionList(Nothing {}), "sessions"), "state")
+}
+
+/// For an argument that names a path here, or one in an environment (`ENV:`).
+pub(super) fn place() -> ArgValueCompleter {
+    ArgValueCompleter::new(|typed: &OsStr| {
+        let envs = environments().into_iter().map(|(name, help)| candidate(format!("{name}:"), help.as_deref()));
+        let begun = typed.to_string_lossy();
+        let fits = |one: &CompletionCandidate| one.get_value().to_string_lossy().starts_with(&*begun);
+        PathCompleter::any().complete(typed).into_iter().chain(envs.filter(fits)).collect()
+    })
 }
 
 fn named(all: fn() -> Vec<Value>, help: &'static str) -> ArgValueCandidates {

@@ -205,11 +205,17 @@ fn future(env: &Value) -> (String, Style) {
         }
         ([], None) => match text(&env["failure"], "message") {
             message if message.is_empty() => (text(&env["last_ending"], "why"), Style::Dim),
-            message => (message, Style::Red),
+            message => (cut(&message), Style::Red),
         },
         ([one], _) => (format!("held: {}", holder(one)), Style::Cyan),
         (many, _) => (format!("held by {}", many.len()), Style::Cyan),
     }
+}
+
+/// The beginning of a sentence: a table has room for no more. `env show` has all of it.
+fn cut(text: &str) -> String {
+    let most = 60;
+    if text.chars().count() <= most { text.to_owned() } else { text.chars().take(most - 1).chain(['…']).collect() }
 }
 
 /// Its phase, or what keeps everything about it as it is.

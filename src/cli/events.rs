@@ -70,7 +70,9 @@ fn print(out: &Printer, event: &Value) -> Result<(), Failure> {
     let (said, name, kind) = (text(event, "text"), text(event, "name"), text(event, "kind"));
     let place = if said.contains(&name) { String::new() } else { format!("{name}: ") };
     let style = if kind == "events.gap" { Style::Yellow } else { Style::Plain };
-    out.line(&format!("{when}  {kind:<20} {place}{}", out.styled(&said, style)))
+    // The number to come back with: `--since`.
+    let number = event["seq"].as_u64().map(|seq| out.styled(&format!("  #{seq}"), Style::Dim)).unwrap_or_default();
+    out.line(&format!("{when}  {kind:<20} {place}{}{number}", out.styled(&said, style)))
 }
 
 /// Resolves when nobody reads our output any more: otherwise `events | head -1` would hang until the next event. A pipe

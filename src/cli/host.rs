@@ -1,5 +1,6 @@
 //! The host itself: the screen, `serve`, `status`, `shutdown`.
 
+use super::complete;
 use super::context::Context;
 use super::output::{self, Failure, Printer, Style, clock, print_json, seconds_until, text};
 use crate::api::host;
@@ -35,6 +36,7 @@ pub(super) struct Screen {
 #[derive(Args, Debug)]
 pub(super) struct Open {
     /// Environment: name, endpoint/name, or the beginning of its id
+    #[arg(add = complete::environment())]
     env: String,
     /// Only look: no key reaches a program, nothing is changed
     #[arg(long)]

@@ -84,8 +84,8 @@ fn say(out: &Printer, plan: &Value, prune: &Prune) -> Result<(), Failure> {
     }
     match plan["folders_left"].as_u64() {
         Some(left) if left > 0 => {
-            let folders = if left == 1 { "1 folder".to_owned() } else { format!("{left} folders") };
-            out.line(&format!("{folders} of environments that are not listed any more stay; --data deletes them"))
+            let folders = if left == 1 { "1 folder belongs".to_owned() } else { format!("{left} folders belong") };
+            out.line(&format!("{folders} to no listed environment and will stay; --data deletes such files"))
         }
         _ => Ok(()),
     }
@@ -98,9 +98,10 @@ fn report(context: &Context, out: &Printer, reply: &Value, prune: &Prune) -> Res
     } else if prune.quiet {
         out.ids(&reply["environments"], "id")?;
         out.ids(&reply["folders"], "id")?;
-    } else if envs + folders == 0 && rows(reply, "failed").next().is_none() {
+    } else if envs + folders == 0 && reply["folders_left"].as_u64() == Some(0) && rows(reply, "failed").next().is_none()
+    {
         out.line("nothing is left over")?;
-    } else if !prune.dry_run {
+    } else if !prune.dry_run && envs + folders > 0 {
         out.line(&format!("removed: environments {envs}, folders of files {folders}"))?;
     }
     let mut failed = rows(reply, "failed").map(|one| plain(&format!("{}: {}", text(one, "id"), text(one, "message"))));

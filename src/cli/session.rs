@@ -50,9 +50,10 @@ pub(super) struct Which {
 #[derive(Args, Debug)]
 pub(super) struct New {
     /// Environment: name, endpoint/name, or the beginning of its id
+    #[arg(add = complete::environment())]
     env: String,
     /// The conversation that it belongs to
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", add = complete::conversation())]
     conversation: Option<String>,
     /// Program and arguments; none means a shell
     #[arg(last = true, value_name = "CMD")]
@@ -66,6 +67,7 @@ pub(super) struct New {
 )]
 pub(super) struct Wait {
     /// Its id, or the beginning of it
+    #[arg(add = complete::session())]
     session: String,
     /// Until it has ended (the default)
     #[arg(long, conflicts_with = "text")]

@@ -124,7 +124,9 @@ fn variable(text: &str) -> Result<(String, String), String> {
         Some((name, value)) => Ok((name.to_owned(), value.to_owned())),
         None => match std::env::var(text) {
             Ok(value) => Ok((text.to_owned(), value)),
-            Err(_) => Err(format!("{text} is not set here; write {text}=VALUE")),
+            Err(_) => Err(format!(
+                "the variable {text} is not set here; write {text}=VALUE (environments are named without --env)"
+            )),
         },
     }
 }

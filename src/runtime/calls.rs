@@ -161,25 +161,37 @@ impl Calls {
 }
 
 /// Keeps a conversation's working directory and exported variables between `--shell` commands, also over a stop of the
-/// sandbox: in its home. `$1` is the name of the state, `$2` the script. A trap saves, so that `exit` in a script does not lose the state.
+/// sandbox: in its home. Images may lack mv(1) and cat(1). `$1` is the name of the state, `$2` the script. A trap saves, so that `exit` in a script does not lose the state.
 const SHELL_STATE: &str = r#"
 __htui_dir="${HOME:-/tmp}/.cache/hermes-tui"; mkdir -p "$__htui_dir" 2>/dev/null; [ -w "$__htui_dir" ] || __htui_dir=/tmp
 __htui_state="$__htui_dir/$1"; __htui_script=$2; set --
 [ -r "$__htui_state" ] && . "$__htui_state" >/dev/null 2>&1
-[ -r "$__htui_state.cwd" ] && cd -- "$(cat "$__htui_state.cwd")" 2>/dev/null
+if [ -r "$__htui_state.cwd" ]; then
+  __htui_cwd=$(cat "$__htui_state.cwd" 2>/dev/null) || IFS= read -r __htui_cwd < "$__htui_state.cwd"
+  cd -- "$__htui_cwd" 2>/dev/null
+fi
+unset __htui_cwd
 __htui_save() {
   __htui_code=$?
   ( umask 077
-    export -p > "$__htui_state.new" && mv -f "$__htui_state.new" "$__htui_state"
-    pwd > "$__htui_state.cwd.new" && mv -f "$__htui_state.cwd.new" "$__htui_state.cwd" ) 2>/dev/null
+    export -p > "$__htui_state.new" && { mv -f "$__htui_state.new" "$__htui_state" || export -p > "$__htui_state"; } &&
+    pwd > "$__htui_state.cwd.new" && { mv -f "$__htui_state.cwd.new" "$__htui_state.cwd" || pwd > "$__htui_state.cwd"; }
+  ) 2>/dev/null || printf '%s\n' 'hermes-tui: directory and variables could not be kept for the next command' >&2
   exit "$__htui_code"
 }
 trap __htui_save EXIT
 eval "$__htui_script"
 "#;
 
-/// Prints the working directory of the state `$1`.
-pub const SHELL_DIRECTORY: &str = r#"cat "${HOME:-/tmp}/.cache/hermes-tui/$1.cwd" 2>/dev/null || cat "/tmp/$1.cwd""#;
+/// Prints the working directory of the state `$1`. There may be no cat(1).
+pub const SHELL_DIRECTORY: &str = r#"
+for file in "${HOME:-/tmp}/.cache/hermes-tui/$1.cwd" "/tmp/$1.cwd"; do
+  [ -r "$file" ] || continue
+  while IFS= read -r line; do printf '%s\n' "$line"; done < "$file"
+  exit 0
+done
+exit 1
+"#;
 
 /// bash where there is one, else the plain shell.
 const SHELL_FOUND: &str = r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$1" bash "$2" "$3"; else exec sh -c "$1" sh "$2" "$3"; fi"#;

@@ -272,6 +272,7 @@ fn the_exit_of_the_conversations_shell_is_no_end_of_the_tab() {
     let session = world.session();
     world.event(Event::SessionEnded { session, exit_code: Some(0) });
     assert_eq!(world.view().panes.len(), 2);
+    world.pass(Span(500));
     world.keys("Enter").typed("ls");
     assert_eq!(world.got(&world.session()), "ls");
 }

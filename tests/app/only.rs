@@ -4,7 +4,7 @@ use crate::world::{CLIENT, World};
 use hermes_tui::app::view_model::{Area, Mode, Overlay, PaneContent, ViewModel};
 use hermes_tui::app::{ClientCaps, ClientId, Cmd, Msg, Role, view_model};
 use hermes_tui::config::KeyPress;
-use hermes_tui::domain::{Event, SessionId, Size};
+use hermes_tui::domain::{Event, SessionId, Size, Span};
 
 const ONE: ClientId = ClientId(11);
 const TWO: ClientId = ClientId(12);
@@ -151,6 +151,7 @@ fn a_session_that_is_shown_nowhere_is_what_opening_its_environment_shows() {
     let mut world = World::with_shell();
     let (session, env) = (world.session(), world.env());
     world.event(Event::SessionEnded { session, exit_code: None });
+    world.pass(Span(500));
     world.keys("x");
     assert!(world.view().tabs.is_empty());
     let hidden = SessionId::new("hidden");

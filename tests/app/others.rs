@@ -228,6 +228,7 @@ fn a_pane_of_one_that_is_gone_keeps_its_screen_and_offers_no_remake() {
     assert_eq!(phase(&world, "h"), Phase::Lost);
     assert!(world.banner().contains("docker rm -f · x closes"), "{}", world.banner());
     assert!(!world.banner().contains("starts it again"));
+    world.pass(Span(500));
     world.keys("x");
     assert!(world.model.state.environments.is_empty(), "the row goes with its last pane");
 }

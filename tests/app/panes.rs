@@ -254,11 +254,13 @@ fn an_ended_program_leaves_its_screen_and_offers_again_and_close() {
     });
     world.typed("j");
     assert_eq!(world.session(), session, "other keys do nothing");
+    world.pass(Span(500));
     world.keys("Enter");
     assert_ne!(world.session(), session);
     assert!(!world.model.state.sessions.contains_key(&session), "the old one is forgotten");
     let session = world.session();
     world.event(Event::SessionEnded { session, exit_code: Some(0) });
+    world.pass(Span(500));
     world.keys("x");
     assert!(world.view().tabs.is_empty());
     assert_eq!(world.mode(), Mode::Nav);
@@ -356,6 +358,7 @@ fn a_sandbox_that_cannot_be_made_says_why_in_its_pane() {
     assert!(text.contains("namespaces") || world.banner().contains("namespaces"), "{text} / {}", world.banner());
     assert!(world.toasts().contains("namespaces"), "{}", world.toasts());
     world.broken = None;
+    world.pass(Span(500));
     world.keys("Enter");
     let session = world.session();
     assert_eq!(world.model.state.sessions[&session].state, SessionState::Running);
@@ -381,9 +384,30 @@ fn a_lost_sandbox_keeps_the_last_screen_and_r_makes_it_again() {
         assert!(screen.text().contains("work in progress"));
     });
     assert!(world.banner().contains("r starts it again"), "{}", world.banner());
+    world.pass(Span(500));
     world.keys("r");
     assert_eq!(world.model.state.environments[&env].phase, Phase::Ready);
     assert_eq!(world.model.state.sessions[&world.session()].state, SessionState::Running);
+}
+
+#[test]
+fn what_is_typed_in_one_go_is_lost_with_its_shell_and_does_nothing_else() {
+    let mut world = World::with_shell();
+    world.keys("C-b c");
+    let other = world.got(&world.session());
+    let session = world.session();
+    world.typed("l");
+    world.event(Event::SessionEnded { session: session.clone(), exit_code: Some(0) });
+    world.typed("s r x").keys("Enter");
+    assert_eq!(world.session(), session, "the pane stays, and its shell is not opened again");
+    world.pass(Span(500));
+    // Also where its first letter closes the pane: nothing of the rest is typed elsewhere.
+    world.typed("xargs").keys("Enter");
+    assert_ne!(world.session(), session);
+    assert_eq!(world.got(&world.session()), other, "nothing was typed there");
+    world.pass(Span(500));
+    world.typed("ls");
+    assert!(world.got(&world.session()).ends_with("ls"));
 }
 
 #[test]

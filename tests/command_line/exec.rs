@@ -131,7 +131,7 @@ fn events_are_one_object_a_line_until_the_host_ends() {
     assert_eq!(lines.iter().map(|line| line["seq"].as_u64().unwrap()).collect::<Vec<_>>(), [1, 2]);
     assert_eq!(run.code, 0, "{run:?}");
     let text = profile.run(&["events"]);
-    assert!(text.out.lines().next().unwrap().ends_with("env.ready            x is ready"), "{text:?}");
+    assert!(text.out.lines().next().unwrap().ends_with("env.ready            x is ready  #1"), "{text:?}");
 }
 
 #[test]

@@ -40,7 +40,7 @@ fn what_is_left_over_goes_and_everything_else_stays() {
 
     let would = run(&profile, &["env", "prune", "--dry-run"]);
     assert!(would.out.contains(&format!("({empty}) would be removed")) && !would.out.contains(&full), "{would:?}");
-    assert!(would.out.contains("1 folder of environments that are not listed any more"), "{would:?}");
+    assert!(would.out.contains("1 folder belongs to no listed environment"), "{would:?}");
     assert!(
         folder(&empty).exists() && run(&profile, &["env", "show", &empty]).code == 0,
         "a dry run removed something"

@@ -43,6 +43,7 @@ async fn a_sandbox_removed_outside_keeps_its_last_screen_and_is_remade_by_one_ke
     world.until_phase(&env, Phase::Lost).await;
     let shown = world.see("removed with docker rm").await;
     assert!(shown.contains("precious last words"), "{shown}");
+    world.pass(Span(500)).await;
     world.keys("r").await;
     world.until_phase(&env, Phase::Ready).await;
     let new = world.running_session().await;
@@ -101,6 +102,7 @@ async fn a_session_that_cannot_be_opened_says_why() {
     world.backend.fail_next(Op::Attach, failure(FailureKind::Permanent, "there is no shell in the image"));
     world.keys("n").await;
     world.see("there is no shell in the image").await;
+    world.pass(Span(500)).await;
     world.keys("r").await;
     world.running_session().await;
     world.assert_correct();

@@ -250,6 +250,17 @@ impl Model {
         self.scroll_to_selected(client);
     }
 
+    /// Whoever asks for an environment by its name wants a shell in it: one that has ended is opened again.
+    pub(super) fn revive(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+        let Some(pane) = self.focused_pane(client) else { return };
+        let session = self.session_of(pane).and_then(|id| self.state.sessions.get(id));
+        let over = session.is_some_and(|session| matches!(session.state, SessionState::Ended { .. }));
+        let reads = self.clients.get(&client).is_some_and(|c| c.role == super::super::msg::Role::Reader);
+        if over && !reads {
+            self.again(now, pane, cmds);
+        }
+    }
+
     /// Makes what is gone again: the pane's session with its sandbox, or the environment's sandbox alone.
     fn remake(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
         let pane = if self.in_nav(client) { None } else { self.focused_pane(client) };

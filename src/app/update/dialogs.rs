@@ -198,7 +198,8 @@ impl Model {
             1 => lost.push("1 session and every process in it".to_owned()),
             n => lost.push(format!("{n} sessions and every process in it")),
         }
-        if !env.spec.on_host {
+        // What others made may have it in its writable layer.
+        if !env.spec.on_host && env.origin == Origin::Managed {
             lost.push("/tmp".to_owned());
         }
         if remove && env.spec.backend == BackendKind::Docker {

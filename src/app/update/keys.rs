@@ -7,12 +7,15 @@ use super::super::model::{Model, PaneKind, REPEAT_TIME};
 use super::super::msg::{ClientId, Cmd, Role};
 use super::super::view_model::Level;
 use crate::config::KeyPress;
-use crate::domain::{Moment, SessionId, SessionState};
+use crate::domain::{Moment, SessionId, SessionState, Span};
 use crate::term::{keys, paste};
 use crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// What may be typed before a program is there to read it.
 const LONGEST_AHEAD: usize = 64 << 10;
+/// Keys that follow each other so quickly are typed in one go. Where the shell under them ended meanwhile, none of them
+/// is a word to its pane.
+const IN_ONE_GO: Span = Span(400);
 /// Longest paste. More would fill the queue of a program that does not read.
 const LONGEST_PASTE: usize = 16 << 20;
 
@@ -29,6 +32,8 @@ impl Model {
             return;
         }
         c.dirty = true;
+        let in_one_go = c.typed_at.replace(now).is_some_and(|at| now.since(at) < IN_ONE_GO);
+        c.stray &= in_one_go;
         let leader_state = c.leader.take();
         let has_overlay = c.overlay.is_some();
         self.made_active(client);
@@ -66,10 +71,13 @@ impl Model {
         if self.in_nav(client) {
             return self.nav_key(now, client, key, cmds);
         }
+        if self.clients.get(&client).is_some_and(|c| c.stray) {
+            return;
+        }
         match self.focused_pane(client).map(|p| (p, self.work.panes.get(&p).cloned())) {
             Some((pane, Some(PaneKind::Feed(id)))) => self.feed_key(now, client, pane, &id, key, cmds),
             Some((pane, Some(PaneKind::Session(_)))) => {
-                let over = self.over_key(now, client, pane, key, cmds);
+                let over = self.over_key(now, client, pane, (key, in_one_go), cmds);
                 if !over {
                     self.type_key(now, client, event, cmds);
                 }
@@ -148,15 +156,28 @@ impl Model {
     }
 
     /// A key in a pane whose session is over. False if it is not.
-    fn over_key(&mut self, now: Moment, client: ClientId, pane: PaneId, key: KeyPress, cmds: &mut Vec<Cmd>) -> bool {
+    fn over_key(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        pane: PaneId,
+        (key, in_one_go): (KeyPress, bool),
+        cmds: &mut Vec<Cmd>,
+    ) -> bool {
         let session = self.session_of(pane).and_then(|s| self.state.sessions.get(s));
         if session.is_some_and(|s| !matches!(s.state, SessionState::Ended { .. })) {
             return false;
         }
         match key.code {
+            KeyCode::Enter | KeyCode::Char('r' | 'x') if in_one_go => {}
             KeyCode::Enter | KeyCode::Char('r' | 'x') if key.mods.is_empty() && self.only_looks(now, client) => {}
             KeyCode::Enter | KeyCode::Char('r') if key.mods.is_empty() => self.again(now, pane, cmds),
-            KeyCode::Char('x') if key.mods.is_empty() => self.close_and_forget(now, pane, cmds),
+            KeyCode::Char('x') if key.mods.is_empty() => {
+                self.close_and_forget(now, pane, cmds);
+                if let Some(c) = self.clients.get_mut(&client) {
+                    c.stray = true;
+                }
+            }
             KeyCode::PageUp => self.scroll_pane(now, client, pane, i64::from(self.pane_rows(client, pane)), cmds),
             KeyCode::PageDown => self.scroll_pane(now, client, pane, -i64::from(self.pane_rows(client, pane)), cmds),
             _ => {}

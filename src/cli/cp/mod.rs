@@ -10,6 +10,7 @@ mod stage;
 mod trouble;
 mod unpack;
 
+use super::complete;
 use super::context::Context;
 use super::output::{self, Failure, Printer, print_json};
 use crate::api::{ApiError, ErrorCode};
@@ -38,10 +39,10 @@ const CHANGED: i64 = 1;
 )]
 pub(super) struct Cp {
     /// From where: PATH, ENV:PATH or -
-    #[arg(value_name = "SRC")]
+    #[arg(value_name = "SRC", add = complete::place())]
     from: String,
     /// To where: PATH, ENV:PATH or -
-    #[arg(value_name = "DST")]
+    #[arg(value_name = "DST", add = complete::place())]
     to: String,
 }
 
