@@ -67,7 +67,36 @@ fn bash_completes_verbs_flags_and_names_and_starts_no_host_for_it() {
     assert_eq!(offered(&["hermes-tui", "exec", "be"]), ["beta"]);
     assert_eq!(offered(&["hermes-tui", "reap", "--explain", "alpha"]), ["alpha"]);
     assert_eq!(offered(&["hermes-tui", "turn", "end", "--conversation", "ta"]), ["talk-1"]);
+    for verb in [["attach"].as_slice(), &["open"], &["session", "new"], &["exec"], &["env", "stop"]] {
+        let words: Vec<&str> = ["hermes-tui"].into_iter().chain(verb.iter().copied()).chain(["al"]).collect();
+        assert_eq!(offered(&words), ["alpha", "alpine"], "{verb:?}");
+    }
+    assert_eq!(offered(&["hermes-tui", "cp", "file", "bet"]), ["beta:"]);
     assert_eq!(profile.run(&["shutdown"]).code, 0);
+}
+
+#[test]
+fn every_argument_that_names_something_of_ours_is_completed() {
+    fn lacking(command: &clap::Command, before: &str, into: &mut Vec<String>) {
+        for verb in command.get_subcommands() {
+            let name = format!("{before}{} ", verb.get_name());
+            let named = ["env", "session", "conversation", "what", "from", "to"];
+            // Variables are none of ours.
+            let ours = verb
+                .get_arguments()
+                .filter(|arg| named.contains(&arg.get_id().as_str()) && arg.get_num_args() != Some(0.into()));
+            let ours = ours.filter(|arg| arg.get_long() != Some("env"));
+            let lacks = |arg: &&clap::Arg| {
+                arg.get::<clap_complete::engine::ArgValueCandidates>().is_none()
+                    && arg.get::<clap_complete::engine::ArgValueCompleter>().is_none()
+            };
+            into.extend(ours.filter(lacks).map(|arg| format!("{name}{}", arg.get_id())));
+            lacking(verb, &name, into);
+        }
+    }
+    let mut all = Vec::new();
+    lacking(&hermes_tui::cli::command(), "", &mut all);
+    assert_eq!(all, Vec::<String>::new());
 }
 
 #[test]
