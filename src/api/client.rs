@@ -56,7 +56,7 @@ pub struct Client {
 
 fn lost(error: &io::Error) -> ApiError {
     ApiError::new(
-        ErrorCode::Failed,
+        ErrorCode::NoHost,
         format!("lost the connection to the host: {error}"),
         "`hermes-tui` starts another host: shells of local sandboxes go on, and containers run on",
     )

@@ -122,7 +122,7 @@ async fn attach(
         })
         .await??;
     let caps = ClientCaps { colours: params.colours, unicode: params.unicode };
-    let size = Size { rows: params.size[0].max(1), cols: params.size[1].max(1) };
+    let size = Size { rows: params.size[0], cols: params.size[1] }.bounded();
     // One frame is under way at a time, so that this queue holds no more than one.
     let frames = Box::new(move |frame| to.send(frame).is_ok());
     let screen = ClientScreen::for_terminal(&options, caps, size, frames).map_err(|error| {

@@ -45,10 +45,14 @@ pub async fn connect_or_start(
     if Owner::present(paths).is_none() {
         make_folders(paths)?;
     }
-    let mut child = spawn(paths, config, endpoint).map_err(|error| {
-        let message = format!("{}; and cannot start one: {error}", first.message);
-        ApiError::new(ErrorCode::NoHost, message, first.hint.clone())
-    })?;
+    let start = || {
+        spawn(paths, config, endpoint).map_err(|error| {
+            let message = format!("{}; and cannot start one: {error}", first.message);
+            ApiError::new(ErrorCode::NoHost, message, first.hint.clone())
+        })
+    };
+    let mut another = Owner::present(paths).is_some();
+    let mut child = start()?;
     let deadline = Instant::now() + START_TIME;
     loop {
         match Client::connect(paths).await {
@@ -57,8 +61,15 @@ pub async fn connect_or_start(
         }
         if let Ok(Some(status)) = child.try_wait() {
             // Another command may have started one at the same moment: then ours ended because of it.
-            if Owner::present(paths).is_none() {
-                return Err(ended(paths, status));
+            let present = Owner::present(paths).is_some();
+            match (present, another) {
+                (true, _) => another = true,
+                // It ended because of one that was on its way out, and is gone now.
+                (false, true) if Instant::now() < deadline => {
+                    another = false;
+                    child = start()?;
+                }
+                (false, _) => return Err(ended(paths, status)),
             }
         }
         if Instant::now() >= deadline {

@@ -76,9 +76,12 @@ impl Looking {
         let from = self.from.filter(|(_, numbering)| *numbering == epoch).map_or(top, |(line, _)| line);
         let text = screen.text_from(from.min(top));
         self.from = Some((top, epoch));
+        // Blanks at the end of a line are not told from cells that were never written: a line may have as many as wanted.
+        let blanks = self.text.len() - self.text.trim_end_matches(' ').len();
+        let text = if blanks == 0 { text } else { text.replace('\n', &format!("{}\n", " ".repeat(blanks))) };
         let at = text.find(&self.text)?;
         let begin = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-        text[begin..].lines().next().map(str::to_owned)
+        text[begin..].lines().next().map(|line| line.trim_end_matches(' ').to_owned())
     }
 }
 
@@ -90,6 +93,14 @@ mod tests {
 
     fn looking(text: &str) -> Looking {
         Looking { text: text.to_owned(), from: None }
+    }
+
+    #[test]
+    fn blanks_at_the_end_of_a_line_are_seen() {
+        let mut screen = Screen::new(Size { rows: 4, cols: 20 }, 100);
+        screen.feed(Moment(0), b"agent@a:/workspace$ ");
+        assert_eq!(looking("$ ").found(&screen).as_deref(), Some("agent@a:/workspace$"));
+        assert_eq!(looking("$  x").found(&screen), None);
     }
 
     #[test]

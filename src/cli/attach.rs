@@ -106,7 +106,11 @@ fn report(context: &Context, id: &str, left: Left) -> Result<u8, Failure> {
         Left::Gone => return Ok(0),
         Left::SessionOver { exit_code: Some(code), .. } => (Some(code), format!("[ended with exit code {code}]")),
         Left::SessionOver { exit_code: None, why } => return Err(over(id, &why)),
-        Left::HostEnded => return Err(over(id, "the host has ended")),
+        Left::HostEnded => {
+            let hint = format!("where its environment was kept running, `hermes-tui attach {id}` shows it again");
+            let error = ApiError::new(ErrorCode::Failed, "the host has ended", hint);
+            return Err(Failure::Exit(OUR_FAILURE, error));
+        }
     };
     let code = code.unwrap_or_default();
     if context.json {

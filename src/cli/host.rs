@@ -27,10 +27,10 @@ const LOOK_AGAIN: Duration = Duration::from_millis(5);
 pub(super) struct Screen {
     /// Keep the host in this process: it ends with the screen
     #[arg(long)]
-    foreground: bool,
+    pub(super) foreground: bool,
     /// Only look: no key reaches a program, nothing is changed
     #[arg(long, conflicts_with = "foreground")]
-    read_only: bool,
+    pub(super) read_only: bool,
 }
 
 #[derive(Args, Debug)]

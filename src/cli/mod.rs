@@ -154,6 +154,12 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Err(error) => return not_understood(&error, json),
     };
     let context = Context::new(&cli.global);
+    if cli.verb.is_some() && (cli.screen.read_only || cli.screen.foreground) {
+        let flag = if cli.screen.read_only { "--read-only" } else { "--foreground" };
+        let hint = "leave it out; `open` and `attach` have a --read-only of their own, which stands after them";
+        let message = format!("{flag} before a verb means nothing: it is for the screen alone");
+        return Err(ApiError::new(ErrorCode::Usage, message, hint).into());
+    }
     match cli.verb {
         None => host::screen(&context, &cli.screen),
         Some(Verb::Open(open)) => host::open(&context, open),

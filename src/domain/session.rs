@@ -13,6 +13,18 @@ pub struct Size {
     pub cols: u16,
 }
 
+impl Size {
+    /// The most lines and columns that are drawn and emulated: a larger terminal is used in part. What one client says of
+    /// itself must not cost the host its memory.
+    pub const MOST: Self = Self { rows: 500, cols: 1000 };
+
+    /// At least one cell, and no more than [`Self::MOST`].
+    #[must_use]
+    pub fn bounded(self) -> Self {
+        Self { rows: self.rows.clamp(1, Self::MOST.rows), cols: self.cols.clamp(1, Self::MOST.cols) }
+    }
+}
+
 impl Default for Size {
     fn default() -> Self {
         Self { rows: 24, cols: 80 }

@@ -109,7 +109,7 @@ pub fn last_words(lines: Vec<String>) {
 #[must_use]
 pub fn size() -> Size {
     match terminal::size() {
-        Ok((cols, rows)) if cols > 0 && rows > 0 => Size { rows, cols },
+        Ok((cols, rows)) if cols > 0 && rows > 0 => Size { rows, cols }.bounded(),
         _ => Size::default(),
     }
 }

@@ -42,6 +42,20 @@ fn each_has_its_own_focus_mode_and_overlay() {
 }
 
 #[test]
+fn a_terminal_of_any_size_is_served_and_costs_no_more_than_a_large_one() {
+    let mut world = two();
+    for size in [Size { rows: u16::MAX, cols: u16::MAX }, Size { rows: 0, cols: 0 }, Size { rows: 24, cols: 80 }] {
+        world.msg(Msg::ClientResized { client: OTHER, size });
+        let shown = other(&world).size;
+        assert!(
+            (1..=Size::MOST.rows).contains(&shown.rows) && (1..=Size::MOST.cols).contains(&shown.cols),
+            "{shown:?}"
+        );
+    }
+    assert_eq!(other(&world).size, Size { rows: 24, cols: 80 });
+}
+
+#[test]
 fn a_terminal_begins_where_the_one_that_was_used_last_is() {
     let mut world = two();
     world.keys("C-b c C-b 1 C-b left C-b right");

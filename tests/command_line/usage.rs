@@ -208,6 +208,16 @@ fn what_is_paused_is_not_listed_as_due() {
 }
 
 #[test]
+fn a_flag_of_the_screen_before_a_verb_is_not_passed_over() {
+    let profile = Profile::new();
+    for flag in ["--read-only", "--foreground"] {
+        let outcome = profile.run(&["--json", flag, "exec", "a", "--", "true"]);
+        assert!(outcome.error(2, "usage")["message"].as_str().unwrap().contains(flag), "{outcome:?}");
+    }
+    assert!(!profile.path().join("data").exists(), "a host was started");
+}
+
+#[test]
 fn a_reader_that_leaves_is_no_error() {
     let profile = Profile::new();
     scripted(&profile, |message| vec![result(message, json!({"schema": 1, "environments": [], "endpoints": []}))]);

@@ -33,7 +33,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
     match msg {
         Msg::Domain(event) => m.apply(now, event, &mut cmds),
         Msg::ClientAttached { client, size, caps, role } => {
-            m.clients.insert(client, Client::new(size, caps, role));
+            m.clients.insert(client, Client::new(size.bounded(), caps, role));
             m.look_where_the_last_one_did(client);
             m.made_active(client);
             m.select_first_row(client);
@@ -42,7 +42,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             }
         }
         Msg::AttachedTo { client, size, caps, role, session } => {
-            m.attach_to(now, client, (size, caps, role), session, &mut cmds);
+            m.attach_to(now, client, (size.bounded(), caps, role), session, &mut cmds);
         }
         Msg::ClientDetached(client) => {
             let gone = m.clients.remove(&client);
@@ -57,7 +57,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
         }
         Msg::ClientResized { client, size } => {
             if let Some(c) = m.clients.get_mut(&client) {
-                c.size = size;
+                c.size = size.bounded();
                 c.dirty = true;
             }
             m.made_active(client);

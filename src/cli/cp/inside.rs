@@ -52,7 +52,7 @@ else
 fi
 s=${par%/}/.hermes-tui-cp-$id
 (umask 077; mkdir -- "$s") || exit 1
-trap 'rm -rf -- "$s"' EXIT
+trap 'chmod -R u+rwx -- "$s" 2>/dev/null; rm -rf -- "$s"' EXIT
 trap 'exit 143' HUP INT TERM
 printf '%s\n%s\n' "$s" "$t"
 if [ "$kind" = file ]; then
@@ -67,10 +67,11 @@ trap - EXIT
 /// place.
 pub(super) const COMMIT: &str = r#"
 s=$1 t=$2
-trap 'rm -rf -- "$s"' EXIT
+trap 'chmod -R u+rwx -- "$s" 2>/dev/null; rm -rf -- "$s"' EXIT
 check() {
   if [ -d "$1" ] && [ ! -L "$1" ]; then
     if [ -d "$2" ]; then
+      [ -w "$2" ] && [ -x "$2" ] || { echo "$2: Permission denied" >&2; return 1; }
       for f in "$1"/* "$1"/.[!.]* "$1"/..?*; do
         if [ -e "$f" ] || [ -L "$f" ]; then check "$f" "$2/${f##*/}" || return 1; fi
       done

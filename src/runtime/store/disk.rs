@@ -304,7 +304,11 @@ impl Disk {
                 WHERE total > ?1)",
             [signed(limits.output_total)],
         )?;
-        transaction.execute("DELETE FROM events WHERE seq <= (SELECT max(seq) FROM events) - ?1", [limits.events])?;
+        // Counted, because numbers have holes: after a host that was killed they go on with the time.
+        transaction.execute(
+            "DELETE FROM events WHERE seq <= (SELECT seq FROM events ORDER BY seq DESC LIMIT 1 OFFSET ?1)",
+            [limits.events],
+        )?;
         transaction.commit()?;
         self.connection.execute_batch("PRAGMA incremental_vacuum(1000)")
     }
