@@ -1,12 +1,22 @@
-//! Sessions by the hundred: none with a wrong size, however busy the machine is, and nothing of them left. The full
-//! numbers with `HTUI_LONG=1`.
+//! Sessions by the hundred: none with a wrong size, however busy the machine is, and nothing of them left. Terminals that
+//! come and go, and hosts that are killed, again and again. The full numbers with `HTUI_LONG=1`.
 
 #![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
+#[path = "many/chance.rs"]
+mod chance;
+mod common;
 #[path = "docker/engine.rs"]
 mod engine;
+#[path = "many/kills.rs"]
+mod kills;
 #[path = "docker/podman.rs"]
 mod podman;
+#[path = "protocol/raw.rs"]
+mod raw;
+#[path = "many/storm.rs"]
+mod storm;
 #[path = "docker/world.rs"]
 mod world;
 

@@ -6,6 +6,13 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::PathBuf;
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// For so long somebody who is not a host may have the lock: a command that asks who the host is, for a moment, and a
+/// host that was killed, until the last of its threads is gone.
+const PASSES: Duration = Duration::from_millis(500);
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What the holder of the lock writes into it, so that others can find and name it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,7 +70,7 @@ fn describe(info: Option<&OwnerInfo>) -> String {
 }
 
 impl Owner {
-    /// Takes the lock of a profile without waiting.
+    /// Takes the lock of a profile. Waits for a moment where it is taken: its holder may be no host, or none any more.
     ///
     /// # Errors
     /// Another process has it, or the file cannot be used.
@@ -78,10 +85,14 @@ impl Owner {
             .mode(0o600)
             .open(&path)
             .map_err(io)?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(OwnerError::Taken(parse(&mut file))),
-            Err(TryLockError::Error(error)) => return Err(io(error)),
+        let end = Instant::now() + PASSES;
+        loop {
+            match file.try_lock() {
+                Ok(()) => break,
+                Err(TryLockError::WouldBlock) if Instant::now() < end => thread::sleep(LOOK_AGAIN),
+                Err(TryLockError::WouldBlock) => return Err(OwnerError::Taken(parse(&mut file))),
+                Err(TryLockError::Error(error)) => return Err(io(error)),
+            }
         }
         let info = OwnerInfo {
             pid: std::process::id(),
@@ -125,4 +136,31 @@ fn parse(file: &mut File) -> Option<OwnerInfo> {
     file.seek(SeekFrom::Start(0)).ok()?;
     file.take(4096).read_to_string(&mut text).ok()?;
     serde_json::from_str(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Owner, OwnerError, PASSES, Paths};
+    use std::fs::File;
+    use std::time::Instant;
+
+    #[test]
+    fn a_host_waits_for_its_lock_while_somebody_only_asks() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let below = |name: &str| folder.path().join(name);
+        let paths = Paths {
+            config_dir: below("config"),
+            data_dir: below("data"),
+            state_dir: below("state"),
+            runtime_dir: below("run"),
+        };
+        std::fs::create_dir_all(paths.lock().parent().expect("a folder")).expect("made");
+        let asks = File::create(paths.lock()).expect("a file");
+        asks.try_lock_shared().expect("nobody has it");
+        let now = Instant::now();
+        assert!(matches!(Owner::acquire(&paths), Err(OwnerError::Taken(None))));
+        assert!(now.elapsed() >= PASSES, "it did not wait for somebody who only asks");
+        drop(asks);
+        assert!(Owner::acquire(&paths).is_ok());
+    }
 }

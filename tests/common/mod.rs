@@ -72,6 +72,13 @@ impl Profile {
         self.wait_until_it_answers();
     }
 
+    /// Kills the host that was started here, and waits until all of its threads are gone.
+    pub fn kill_host(&mut self) {
+        let mut host = self.host.take().expect("a host was started here");
+        host.kill().expect("it is there");
+        host.wait().expect("ours");
+    }
+
     /// Waits until a host of this profile answers.
     pub fn wait_until_it_answers(&self) {
         // The socket of a host that was killed may lie there: only an answer counts.
