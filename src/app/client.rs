@@ -43,7 +43,7 @@ pub struct Client {
     pub feed: BTreeMap<PaneId, FeedPlace>,
     /// Marked text.
     pub marked: Option<(PaneId, Selection)>,
-    /// When a key was pressed last.
+    /// When a key was typed into a pane last.
     pub(super) typed_at: Option<Moment>,
     /// What is typed now was meant for a pane that is gone.
     pub(super) stray: bool,

@@ -142,7 +142,10 @@ fn environments_that_come_and_go_quickly_leave_nothing_behind() {
         let tabs = tmux.screen();
         if !tabs.contains("new sandbox") {
             tmux.keys(&["x"]);
+            let closed = std::time::Instant::now();
             tmux.wait("new sandbox");
+            // What follows at once would count as typed in one go.
+            wait_for("a pause", PATIENCE, || (closed.elapsed().as_millis() > 500).then_some(()));
         }
     }
 }

@@ -32,7 +32,7 @@ impl Model {
             return;
         }
         c.dirty = true;
-        let in_one_go = c.typed_at.replace(now).is_some_and(|at| now.since(at) < IN_ONE_GO);
+        let in_one_go = c.typed_at.is_some_and(|at| now.since(at) < IN_ONE_GO);
         c.stray &= in_one_go;
         let leader_state = c.leader.take();
         let has_overlay = c.overlay.is_some();
@@ -68,15 +68,19 @@ impl Model {
         if self.clients.get(&client).is_some_and(|c| c.copying.is_some()) {
             return self.copy_key(now, client, key, cmds);
         }
+        if let Some(c) = self.clients.get_mut(&client).filter(|c| c.stray) {
+            c.typed_at = Some(now);
+            return;
+        }
         if self.in_nav(client) {
             return self.nav_key(now, client, key, cmds);
-        }
-        if self.clients.get(&client).is_some_and(|c| c.stray) {
-            return;
         }
         match self.focused_pane(client).map(|p| (p, self.work.panes.get(&p).cloned())) {
             Some((pane, Some(PaneKind::Feed(id)))) => self.feed_key(now, client, pane, &id, key, cmds),
             Some((pane, Some(PaneKind::Session(_)))) => {
+                if let Some(c) = self.clients.get_mut(&client) {
+                    c.typed_at = Some(now);
+                }
                 let over = self.over_key(now, client, pane, (key, in_one_go), cmds);
                 if !over {
                     self.type_key(now, client, event, cmds);
