@@ -407,7 +407,15 @@ impl World {
             }
             Step::Start { env } => self.request(Request::Start(self.env(env))),
             Step::Stop { env, force } => self.request(Request::Stop { env: self.env(env), force }),
-            Step::Remove { env, force } => self.request(Request::Remove { env: self.env(env), force, data: force }),
+            Step::Remove { env, force } => {
+                let env = self.env(env);
+                self.request(Request::Remove { env: env.clone(), force, data: force })?;
+                // Out of reach it was forgotten by a person's order: when it is found again, it is a new find.
+                if !self.state.environments.contains_key(&env) {
+                    self.promised.retain(|(id, _), _| *id != env);
+                }
+                Ok(())
+            }
             Step::Pin { env } => self.request(Request::Pin(self.env(env))),
             Step::Unpin { env } => self.request(Request::Unpin(self.env(env))),
             Step::Extend { env } => self.request(Request::Extend { env: self.env(env), by: None }),
