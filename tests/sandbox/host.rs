@@ -245,3 +245,13 @@ pub async fn read_until(link: &mut PtyLink, text: &str) -> String {
         assert_ne!(n, 0, "the output ended without {text:?}: {so_far}");
     }
 }
+
+/// Has this process, and what inherits that from it, pass over SIGINT and SIGHUP.
+#[allow(unsafe_code, reason = "a disposition is set and no handler")]
+pub fn ignore_interrupts() {
+    use nix::sys::signal::{SigHandler, Signal, signal};
+    for one in [Signal::SIGINT, Signal::SIGHUP] {
+        // SAFETY: nothing runs in a handler.
+        unsafe { signal(one, SigHandler::SigIgn) }.expect("ignored");
+    }
+}

@@ -101,6 +101,8 @@ pub async fn one_whose_record_was_deleted_ends_all_the_same(host: &Host) {
 }
 
 pub async fn programs_hear_every_signal(host: &Host) {
+    // As a host that a script started in the background.
+    super::host::ignore_interrupts();
     let sandbox = host.made("e1").await;
     let blocked = host.run(&sandbox, &["grep", "SigBlk", "/proc/self/status"]).await.stdout;
     assert_eq!(blocked.trim_start_matches("SigBlk:").trim().trim_start_matches('0'), "", "{blocked}");
@@ -409,7 +411,9 @@ pub async fn refused_namespaces_are_explained(host: &Host) {
 
 pub async fn a_plain_host_shell_works_and_leaves_nothing(host: &Host) {
     let mark = mark();
+    super::host::ignore_interrupts();
     let sandbox = host.made_as("e1", |spec| spec.on_host = true).await;
+    assert_eq!(host.sh(&sandbox, "kill -INT $$; echo went on").await.code, 130);
     let details = host.backend.details(sandbox.clone()).await.expect("looks").expect("there");
     let told =
         |limit: &hermes_tui::backend::details::Limit| limit.name == "isolation" && limit.value.starts_with("none");

@@ -180,9 +180,10 @@ impl OnHost {
         std::os::unix::process::CommandExt::arg0(&mut command, &argv[0]);
         command.args(&argv[1..]).env_clear().envs(&vars).current_dir(&cwd);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        // SAFETY: setsid is safe to call between fork and exec (signal-safety(7)).
+        // SAFETY: both are safe to call between fork and exec (signal-safety(7)).
         unsafe {
             std::os::unix::process::CommandExt::pre_exec(&mut command, || {
+                process::hear_all_signals();
                 if libc::setsid() < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
             });
         }

@@ -78,6 +78,20 @@ pub fn command_line(stat: &Stat) -> String {
     if text.trim().is_empty() { format!("[{}]", stat.comm) } else { text }
 }
 
+/// Makes this process and its children hear every signal again. Who started the host may have had some ignored, as a
+/// script has in what it runs in the background, and a program keeps that through its start (execve(2)): then Ctrl-C
+/// would end nothing in a sandbox. Safe between fork and exec.
+pub fn hear_all_signals() {
+    // Not SIGPIPE, which this program ignores itself and gives back to those that it starts.
+    for signal in [libc::SIGHUP, libc::SIGINT, libc::SIGQUIT, libc::SIGTERM, libc::SIGALRM, libc::SIGUSR1]
+        .into_iter()
+        .chain([libc::SIGUSR2, libc::SIGCHLD, libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU, libc::SIGWINCH])
+    {
+        // SAFETY: sets a default and has no handler; safe between fork and exec (signal-safety(7)).
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -159,6 +159,7 @@ fn start_child(
     plan: &root::Plan,
     group: &cgroup::Groups,
 ) -> Result<(Ready, Pid), Refused> {
+    process::hear_all_signals();
     // Signals are taken from a queue by both processes; blocked before the fork so that none is missed.
     let mut signals = SigSet::empty();
     for signal in [Signal::SIGCHLD, Signal::SIGTERM, Signal::SIGINT, Signal::SIGHUP] {
