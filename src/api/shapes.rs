@@ -365,7 +365,9 @@ pub fn status(state: &State, now: Moment, extras: &Extras) -> Value {
     let count = |phase: Phase| state.environments.values().filter(|env| env.phase == phase).count();
     let running = state.sessions.values().filter(|s| s.state == SessionState::Running).count();
     let open_turns = state.conversations.values().filter(|c| c.turns.last().is_some_and(|t| t.ended.is_none())).count();
-    let next = state.environments.values().filter_map(|env| env.deadline.map(|at| (at, env))).min_by_key(|(at, _)| *at);
+    // What the reaper really does next, as the screen counts it down.
+    let due = state.environments.values().filter_map(|env| Some((state.acts_at(now, env)?, env)));
+    let next = due.min_by_key(|(at, _)| *at);
     json!({
         "running": true,
         "pid": extras.host.pid,

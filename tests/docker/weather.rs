@@ -217,11 +217,13 @@ async fn a_restart_that_nobody_could_tell_us_of_is_found_when_the_engine_answers
 async fn a_pause_is_shown_and_ends_nothing() {
     let Some(weather) = Weather::usual().await else { return };
     let started = weather.state().await.started_at;
+    assert_eq!(weather.profile.json(&["status"])["next_reap"]["name"], "box");
     for _ in 0..2 {
         let now = Instant::now();
         weather.docker.pause_container(&weather.id).await.expect("paused");
         weather.shown("a pause", now, |screen| Weather::row(screen).contains("paused") && weather.keeps(screen));
         assert!(weather.listed().contains(" paused paused by somebody else"), "{}", weather.listed());
+        assert!(weather.profile.json(&["status"])["next_reap"].is_null(), "nothing is due while it is paused");
         let now = Instant::now();
         weather.docker.unpause_container(&weather.id).await.expect("goes on");
         weather.shown("its end", now, |screen| !Weather::row(screen).contains("paused"));
