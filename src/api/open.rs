@@ -77,7 +77,7 @@ fn running(model: &Model, id: SessionId) -> Result<Meant, Refusal> {
 }
 
 fn in_env(model: &Model, env: EnvId, params: &SessionOpen) -> Result<Meant, Refusal> {
-    let lives = |s: &&Session| s.env == env && !matches!(s.state, SessionState::Ended { .. });
+    let lives = |s: &&Session| s.env == env && !s.has_ended();
     let newest = model.state.sessions.values().filter(lives).max_by_key(|s| (s.began, &s.id));
     match newest {
         Some(session) if !params.new => Ok(Meant::Session(session.id.clone())),

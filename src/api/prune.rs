@@ -4,7 +4,7 @@
 use super::about::{About, disk_use};
 use super::protocol::EnvPrune;
 use super::shapes;
-use crate::domain::{EnvId, Environment, Origin, Phase, Refusal, Request, SessionState, State};
+use crate::domain::{EnvId, Environment, Origin, Phase, Refusal, Request, State};
 use crate::runtime::erase::erase;
 use crate::runtime::handle::HostHandle;
 use serde_json::{Value, json};
@@ -75,14 +75,12 @@ pub(super) async fn prune(host: &HostHandle, about: &About, params: &EnvPrune) -
 
 /// Whether nobody has a use for it: it has no sandbox, none is being made, and nothing waits for one.
 fn leftover(state: &State, env: &Environment) -> Option<Leftover> {
-    let retries = env.failure.as_ref().is_some_and(|failure| failure.retry_at.is_some());
-    let runs =
-        |id: &EnvId| state.sessions.values().any(|s| s.env == *id && !matches!(s.state, SessionState::Ended { .. }));
+    let runs = |id: &EnvId| state.sessions.values().any(|s| s.env == *id && !s.has_ended());
     let open = |id| state.conversations.get(id).is_some_and(|found| found.ended.is_none());
     let idle = env.origin == Origin::Managed
         && matches!(env.phase, Phase::Absent | Phase::Failed)
         && env.sandbox.is_none()
-        && !retries
+        && env.retry_at().is_none()
         && env.holders().is_empty()
         && !runs(&env.id)
         && !env.conversations.iter().any(open);

@@ -9,7 +9,7 @@ use super::layout::PaneId;
 use super::model::{Model, PaneKind, TabId, TabState, after};
 use super::msg::{ClientCaps, ClientId, Cmd, Role};
 use super::view_model::Level;
-use crate::domain::{Moment, SessionId, SessionState, Size};
+use crate::domain::{Moment, Session, SessionId, Size};
 
 /// No tab of the workspace has this number.
 const OWN_TAB: TabId = TabId(0);
@@ -104,7 +104,7 @@ impl Model {
     /// Terminals leave with the session that they show.
     pub(super) fn leave_with_session(&mut self, cmds: &mut Vec<Cmd>) {
         let sessions = &self.state.sessions;
-        let over = |id: &SessionId| sessions.get(id).is_none_or(|s| matches!(s.state, SessionState::Ended { .. }));
+        let over = |id: &SessionId| sessions.get(id).is_none_or(Session::has_ended);
         for (id, client) in &mut self.clients {
             if let Some(only) = client.only.as_mut().filter(|only| !only.left && over(&only.session)) {
                 only.left = true;

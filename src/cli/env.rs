@@ -9,7 +9,7 @@ use crate::api::protocol::{EnvAdopt, EnvExtend, EnvNew, EnvRef, EnvRemove, EnvRe
 use crate::api::{ApiCall, ApiError, ErrorCode};
 use clap::{Args, Subcommand};
 use serde_json::Value;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum Env {
@@ -381,15 +381,11 @@ fn asked(out: &Printer, env: &Value, verb: &str, by_name: bool) -> Result<bool, 
     for consequence in env["consequences"][verb].as_array().into_iter().flatten() {
         out.line(&format!("  - {}", output::plain(consequence.as_str().unwrap_or_default())))?;
     }
-    if by_name {
-        print!("Type its name to {verb} its container for good: ");
+    Ok(if by_name {
+        output::ask(&format!("Type its name to {verb} its container for good:"))? == name
     } else {
-        print!("{verb} it? [y/N] ");
-    }
-    io::stdout().flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(if by_name { answer.trim() == name } else { matches!(answer.trim(), "y" | "Y" | "yes") })
+        output::confirm(&format!("{verb} it?"))?
+    })
 }
 
 fn candidates(out: &Printer, reply: &Value) -> Result<(), Failure> {
@@ -512,7 +508,7 @@ fn rm(context: &Context, out: &Printer, remove: &Remove) -> Result<u8, Failure> 
         return Ok(code);
     }
     if !remove.yes {
-        if !io::stdin().is_terminal() || !io::stdout().is_terminal() || context.json {
+        if !can_ask(context) {
             return Err(ApiError::new(
                 ErrorCode::Usage,
                 format!("removing `{}` must be confirmed, and nobody can be asked here", remove.env),
@@ -578,9 +574,5 @@ fn confirmed(out: &Printer, env: &Value, data: bool) -> Result<bool, Failure> {
     out.line(&out.styled(&head, Style::Bold))?;
     out.line(&format!("  {}      {}", out.styled("lost", Style::Red), lost.join("\n            ")))?;
     out.line(&format!("  {}  {survives}", out.styled("survives", Style::Green)))?;
-    print!("Remove it? [y/N] ");
-    io::stdout().flush()?;
-    let mut answer = String::new();
-    io::stdin().read_line(&mut answer)?;
-    Ok(matches!(answer.trim(), "y" | "Y" | "yes"))
+    Ok(output::confirm("Remove it?")?)
 }

@@ -1,6 +1,7 @@
 //! What people read: tables, colours, durations; and how errors look.
 
 use crate::api::ApiError;
+use crate::term::guard::turns;
 use serde_json::{Value, json};
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
@@ -74,10 +75,9 @@ fn paint(text: &str, style: Style, colour: bool) -> String {
 
 /// Takes everything from text of others that a terminal would obey.
 pub(super) fn plain(text: &str) -> String {
-    // What turns the direction of writing makes one name look like another.
-    let turns = |c: &char| matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
     let all = text.chars().map(|c| if c == '\n' || c == '\t' { ' ' } else { c });
-    all.filter(|c| !c.is_control() && !turns(c)).collect()
+    // What turns the direction of writing makes one name look like another.
+    all.filter(|c| !c.is_control() && !turns(*c)).collect()
 }
 
 /// Standard output for people.
@@ -184,6 +184,20 @@ pub(super) fn print_json(value: &Value) -> Result<(), Failure> {
     out.write_all(b"\n")?;
     out.flush()?;
     Ok(())
+}
+
+/// Asks, and gives what is typed.
+pub(super) fn ask(question: &str) -> io::Result<String> {
+    print!("{question} ");
+    io::stdout().flush()?;
+    let mut answer = String::new();
+    io::stdin().read_line(&mut answer)?;
+    Ok(answer.trim().to_owned())
+}
+
+/// Asks what is answered by yes or no; anything else is no.
+pub(super) fn confirm(question: &str) -> io::Result<bool> {
+    Ok(matches!(ask(&format!("{question} [y/N]"))?.as_str(), "y" | "Y" | "yes"))
 }
 
 /// One of several things that are wrong, for people.

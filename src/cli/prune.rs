@@ -2,12 +2,11 @@
 
 use super::context::Context;
 use super::env::can_ask;
-use super::output::{Failure, Printer, Style, bytes, plain, print_json, text};
+use super::output::{Failure, Printer, Style, bytes, confirm, plain, print_json, text};
 use crate::api::protocol::EnvPrune;
 use crate::api::{ApiCall, ApiError, ErrorCode};
 use clap::Args;
 use serde_json::Value;
-use std::io::{self, Write};
 
 #[derive(Args, Debug)]
 #[command(
@@ -52,11 +51,7 @@ pub(super) fn run(context: &Context, out: &Printer, prune: &Prune) -> Result<u8,
             )
             .into());
         }
-        print!("Delete these files for good? [y/N] ");
-        io::stdout().flush()?;
-        let mut answer = String::new();
-        io::stdin().read_line(&mut answer)?;
-        if !matches!(answer.trim(), "y" | "Y" | "yes") {
+        if !confirm("Delete these files for good?")? {
             out.line("nothing was removed")?;
             return Ok(ErrorCode::Failed.exit_code());
         }

@@ -39,7 +39,6 @@ impl State {
         out.reply(reply, Answer::Done);
     }
 
-    /// Ends those that have been silent for a day.
     /// When a conversation ends by itself; `None` while a turn is open or once it has ended. Whoever works in what it
     /// left is not cut off by its silence: that waits until nobody did anything there for the idle time.
     pub(super) fn silent_at(&self, conversation: &Conversation) -> Option<Moment> {
@@ -52,6 +51,7 @@ impl State {
         Some((conversation.last_active + LONGEST_SILENCE).max(used))
     }
 
+    /// Ends those that have been silent for a day.
     pub(super) fn expire_conversations(&mut self, out: &mut Outbox) {
         let over = |c: &&Conversation| self.silent_at(c).is_some_and(|at| at <= out.now);
         let over: Vec<_> = self.conversations.values().filter(over).map(|c| c.id.clone()).collect();

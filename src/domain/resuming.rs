@@ -17,7 +17,7 @@ impl State {
                 out.save(Record::Session(id));
                 continue;
             }
-            if !matches!(session.state, SessionState::Ended { .. }) {
+            if !session.has_ended() {
                 session.state = SessionState::Opening;
                 self.resuming.insert(id.clone(), false);
             }

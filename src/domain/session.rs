@@ -50,6 +50,14 @@ pub enum SessionState {
     },
 }
 
+impl Session {
+    /// Whether nothing of it runs any more.
+    #[must_use]
+    pub fn has_ended(&self) -> bool {
+        matches!(self.state, SessionState::Ended { .. })
+    }
+}
+
 /// One PTY shell or program in a sandbox. Outlives the pane that shows it.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Session {

@@ -16,10 +16,6 @@ use super::turn::TurnStatus;
 const MOST_ENDED: usize = 500;
 
 impl Session {
-    fn has_ended(&self) -> bool {
-        matches!(self.state, SessionState::Ended { .. })
-    }
-
     fn ended_at(&self) -> Option<Moment> {
         match self.state {
             SessionState::Ended { at, .. } => Some(at),

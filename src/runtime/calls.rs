@@ -161,7 +161,8 @@ impl Calls {
 }
 
 /// Keeps a conversation's working directory and exported variables between `--shell` commands, also over a stop of the
-/// sandbox: in its home. Images may lack mv(1) and cat(1). `$1` is the name of the state, `$2` the script. A trap saves, so that `exit` in a script does not lose the state.
+/// sandbox: in its home. `$1` is the name of the state, `$2` the script. A trap saves, so that `exit` in a script does
+/// not lose the state. Images may lack mv(1) and cat(1).
 const SHELL_STATE: &str = r#"
 __htui_dir="${HOME:-/tmp}/.cache/hermes-tui"; mkdir -p "$__htui_dir" 2>/dev/null; [ -w "$__htui_dir" ] || __htui_dir=/tmp
 __htui_state="$__htui_dir/$1"; __htui_script=$2; set --

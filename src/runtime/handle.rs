@@ -15,6 +15,7 @@ use tokio::sync::{mpsc, oneshot};
 
 /// A happening waits in a queue this long before its follower is dropped.
 const FOLLOW: usize = 1024;
+
 /// What somebody who follows is given.
 pub struct Following {
     /// What was missed, or what of it cannot be told any more.

@@ -18,7 +18,7 @@ use crate::app::{self, ClientId, Cmd, Model, Msg, Role};
 use crate::backend::AttachSpec;
 use crate::domain::{
     Answer, BackendKind, Effect, Environment, Event, Moment, Notice, NoticeKind, Origin, Phase, Record, Refusal,
-    RefusalKind, ReplyTo, Request, Scope, SessionId, SessionState, Size, Span,
+    RefusalKind, ReplyTo, Request, Scope, Session, SessionId, SessionState, Size, Span,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
@@ -319,7 +319,7 @@ impl Host {
                 let session = opened.session.clone();
                 self.sessions.add(*opened, &self.inbox);
                 let awaited = self.model.state.sessions.get(&session);
-                if awaited.is_none_or(|s| matches!(s.state, SessionState::Ended { .. })) {
+                if awaited.is_none_or(Session::has_ended) {
                     // It was closed, or its sandbox ended, while it was being opened.
                     self.sessions.close(&session);
                 }
@@ -368,7 +368,7 @@ impl Host {
             && self.clients.is_empty()
             && self.replies.is_empty()
             && state.down.keys().all(|endpoint| !self.model.needs(endpoint))
-            && state.sessions.values().all(|session| matches!(session.state, SessionState::Ended { .. }))
+            && state.sessions.values().all(Session::has_ended)
             && !state.environments.values().any(lives)
     }
 

@@ -411,8 +411,15 @@ pub fn sanitise(text: &str, limit: usize) -> String {
     clean.trim().to_owned()
 }
 
-/// Control characters, line and paragraph separators, and the invisible characters that reorder text.
+/// Marks that turn the direction of writing: text of a sandbox could look like another, or shift our own.
+#[must_use]
+pub fn turns(c: char) -> bool {
+    matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Control characters, line and paragraph separators, and the invisible characters that reorder or hide text.
 fn is_unsafe(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{061c}' | '\u{200b}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
+        || turns(c)
+        || matches!(c, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }

@@ -1,5 +1,6 @@
 //! Text from users and sandboxes made harmless and measured: clusters, widths, wrapping, times.
 
+use crate::term::guard::turns;
 use ratatui::buffer::CellWidth;
 use std::borrow::Cow;
 use unicode_segmentation::UnicodeSegmentation;
@@ -12,7 +13,7 @@ pub(super) fn clusters(line: &str, unicode: bool) -> impl Iterator<Item = (&str,
             let harmless = !cluster.as_bytes()[0].is_ascii_control();
             return harmless.then_some((cluster, 1));
         }
-        if cluster.chars().any(|c| c.is_control() || is_direction(c)) {
+        if cluster.chars().any(|c| c.is_control() || turns(c)) {
             return None;
         }
         if !unicode {
@@ -49,14 +50,9 @@ fn is_doubtful(c: char) -> bool {
         | '\u{e0000}'..='\u{e0fff}' | '\u{ff9e}' | '\u{ff9f}')
 }
 
-/// Marks that reorder what follows: text of a sandbox could disguise itself or shift our own.
-fn is_direction(c: char) -> bool {
-    matches!(c, '\u{200e}' | '\u{200f}' | '\u{061c}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
-}
-
 /// A cell of a program without what would reorder the line that it stands in, our own parts of it included.
 pub(super) fn in_order(cell: &str) -> Cow<'_, str> {
-    if cell.contains(is_direction) { cell.chars().filter(|c| !is_direction(*c)).collect() } else { Cow::Borrowed(cell) }
+    if cell.contains(turns) { cell.chars().filter(|c| !turns(*c)).collect() } else { Cow::Borrowed(cell) }
 }
 
 /// Longest width that is told apart: far beyond any screen, and a few of them still add up within u16.

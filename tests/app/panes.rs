@@ -3,7 +3,7 @@
 use crate::world::{CLIENT, World};
 use hermes_tui::app::view_model::{Mode, Overlay, PaneContent};
 use hermes_tui::app::{Cmd, Msg};
-use hermes_tui::domain::{Event, Phase, SessionState, Size, Span};
+use hermes_tui::domain::{EnvId, Event, Phase, SessionState, Size, Span};
 
 fn panes(world: &World) -> usize {
     world.view().panes.len()
@@ -408,6 +408,18 @@ fn what_is_typed_in_one_go_is_lost_with_its_shell_and_does_nothing_else() {
     world.pass(Span(500));
     world.typed("ls");
     assert!(world.got(&world.session()).ends_with("ls"));
+}
+
+#[test]
+fn an_environment_that_is_asked_for_gets_its_shell_again_and_no_other_does() {
+    let mut world = World::with_shell();
+    let (session, env) = (world.session(), world.env());
+    world.event(Event::SessionEnded { session: session.clone(), exit_code: Some(0) });
+    world.msg(Msg::OpenEnv { client: CLIENT, env: EnvId::new("another") });
+    assert_eq!(world.session(), session, "what was not asked for stays as it is");
+    world.msg(Msg::OpenEnv { client: CLIENT, env });
+    assert_ne!(world.session(), session);
+    assert_eq!(world.model.state.sessions[&world.session()].state, SessionState::Running);
 }
 
 #[test]

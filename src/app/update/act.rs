@@ -5,11 +5,11 @@ use super::super::form::Form;
 use super::super::input::Line;
 use super::super::layout::PaneId;
 use super::super::model::{Asked, FeedOf, Model, PaneKind, TabId};
-use super::super::msg::{ClientId, Cmd};
+use super::super::msg::{ClientId, Cmd, Role};
 use super::super::overlay::{Listed, Overlay, Prompted, TurnList};
 use super::super::view_model::Level;
 use super::panes::{GoTo, roomier};
-use crate::domain::{ConversationId, Effect, EnvId, EnvSpec, LeaseKind, Moment, Phase, Request, Session, SessionState};
+use crate::domain::{ConversationId, Effect, EnvId, EnvSpec, LeaseKind, Moment, Phase, Request, Session};
 
 impl Model {
     /// Does what a command does, for a client.
@@ -251,24 +251,23 @@ impl Model {
     }
 
     /// Whoever asks for an environment by its name wants a shell in it: one that has ended is opened again.
-    pub(super) fn revive(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
-        let Some(pane) = self.focused_pane(client) else { return };
-        let session = self.session_of(pane).and_then(|id| self.state.sessions.get(id));
-        let over = session.is_some_and(|session| matches!(session.state, SessionState::Ended { .. }));
-        let reads = self.clients.get(&client).is_some_and(|c| c.role == super::super::msg::Role::Reader);
-        if over && !reads {
+    pub(super) fn revive(&mut self, now: Moment, client: ClientId, env: &EnvId, cmds: &mut Vec<Cmd>) {
+        let pane = self.focused_pane(client).filter(|pane| self.env_of_pane(*pane).as_ref() == Some(env));
+        let reads = self.clients.get(&client).is_some_and(|c| c.role == Role::Reader);
+        if let Some(pane) = pane.filter(|pane| !reads && self.is_over(*pane)) {
             self.again(now, pane, cmds);
         }
+    }
+
+    /// Whether a pane shows a session that has ended.
+    fn is_over(&self, pane: PaneId) -> bool {
+        self.session_of(pane).and_then(|id| self.state.sessions.get(id)).is_some_and(Session::has_ended)
     }
 
     /// Makes what is gone again: the pane's session with its sandbox, or the environment's sandbox alone.
     fn remake(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
         let pane = if self.in_nav(client) { None } else { self.focused_pane(client) };
-        let over = pane.filter(|p| {
-            let session = self.session_of(*p).and_then(|s| self.state.sessions.get(s));
-            session.is_some_and(|s| matches!(s.state, SessionState::Ended { .. }))
-        });
-        if let Some(pane) = over {
+        if let Some(pane) = pane.filter(|pane| self.is_over(*pane)) {
             return self.again(now, pane, cmds);
         }
         let Some(env) = self.env_in_question(client) else { return self.no_environment(now, client) };
@@ -309,10 +308,7 @@ impl Model {
         }
         let state = &self.state;
         let of_env = |kind: &PaneKind, live: bool| match kind {
-            PaneKind::Session(id) => state
-                .sessions
-                .get(id)
-                .is_some_and(|s| s.env == *env && (!live || !matches!(s.state, SessionState::Ended { .. }))),
+            PaneKind::Session(id) => state.sessions.get(id).is_some_and(|s| s.env == *env && (!live || !s.has_ended())),
             PaneKind::Feed(_) => false,
         };
         let live = self.work.panes_where(|k| of_env(k, true));
@@ -327,9 +323,7 @@ impl Model {
             return;
         }
         // One that runs and is shown nowhere was opened by a command, or left by a terminal that showed nothing else.
-        let hidden = |s: &&Session| {
-            s.env == *env && !matches!(s.state, SessionState::Ended { .. }) && self.work.shown(&s.id).is_empty()
-        };
+        let hidden = |s: &&Session| s.env == *env && !s.has_ended() && self.work.shown(&s.id).is_empty();
         let hidden = self.state.sessions.values().filter(hidden).max_by_key(|s| (s.began, &s.id));
         if let Some(session) = hidden.filter(|s| s.conversation.is_none()).map(|s| s.id.clone()) {
             let pane = self.work.add_pane(PaneKind::Session(session));

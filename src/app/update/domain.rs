@@ -5,7 +5,7 @@ use super::super::model::{Group, GroupKey, Model, PaneKind};
 use super::super::msg::Cmd;
 use super::super::view_model::Level;
 use crate::domain::{
-    Answer, ConversationId, Effect, EnvId, Event, Moment, Notice, NoticeKind, Record, Session, SessionId, SessionState,
+    Answer, ConversationId, Effect, EnvId, Event, Moment, Notice, NoticeKind, Record, Session, SessionId,
 };
 use std::collections::BTreeMap;
 
@@ -125,7 +125,7 @@ impl Model {
     /// Puts a conversation's session beside its feed, or in the place of its former session.
     pub(super) fn show_conversation_session(&mut self, _now: Moment, id: &ConversationId, _cmds: &mut Vec<Cmd>) {
         let Some(session) = self.state.conversations.get(id).and_then(|c| c.session.clone()) else { return };
-        let over = |s: &Session| matches!(s.state, SessionState::Ended { .. });
+        let over = |s: &Session| s.has_ended();
         if self.work.closing.contains(&session) {
             return;
         }
@@ -136,13 +136,12 @@ impl Model {
             return;
         };
         // A pane of this tab whose session was the conversation's and is over takes the new one.
-        let over =
-            |model: &Self, kind: &PaneKind| match kind {
-                PaneKind::Session(old) => model.state.sessions.get(old).is_none_or(|s| {
-                    s.conversation.as_ref() == Some(id) && matches!(s.state, SessionState::Ended { .. })
-                }),
-                PaneKind::Feed(_) => false,
-            };
+        let over = |model: &Self, kind: &PaneKind| match kind {
+            PaneKind::Session(old) => {
+                model.state.sessions.get(old).is_none_or(|s| s.conversation.as_ref() == Some(id) && s.has_ended())
+            }
+            PaneKind::Feed(_) => false,
+        };
         let panes = self.work.tab(tab).map(|t| t.tree.panes()).unwrap_or_default();
         let old = panes.iter().copied().find(|p| self.work.panes.get(p).is_some_and(|k| over(self, k)));
         match old {
@@ -178,7 +177,7 @@ impl Model {
 
     /// A session that ended and is shown nowhere is forgotten, with its screen.
     pub(super) fn forget(&mut self, now: Moment, session: &SessionId, cmds: &mut Vec<Cmd>) {
-        let over = self.state.sessions.get(session).is_none_or(|s| matches!(s.state, SessionState::Ended { .. }));
+        let over = self.state.sessions.get(session).is_none_or(Session::has_ended);
         if !over || !self.work.shown(session).is_empty() {
             return;
         }

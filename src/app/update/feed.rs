@@ -11,7 +11,7 @@ use super::keys::plain;
 use super::panes::roomier;
 use super::sidebar::toggle;
 use crate::config::KeyPress;
-use crate::domain::{Moment, SessionState};
+use crate::domain::{Moment, Session};
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::collections::BTreeSet;
 
@@ -165,7 +165,7 @@ impl Model {
         let shown = session.iter().flat_map(|s| self.work.shown(s)).next();
         if let Some((tab, shell)) = shown {
             let over = self.session_of(shell).and_then(|s| self.state.sessions.get(s));
-            if over.is_some_and(|s| matches!(s.state, SessionState::Ended { .. })) {
+            if over.is_some_and(Session::has_ended) {
                 self.again(now, shell, cmds);
             }
             return self.look_at(now, client, tab, Some(shell), cmds);

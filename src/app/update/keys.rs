@@ -169,7 +169,7 @@ impl Model {
         cmds: &mut Vec<Cmd>,
     ) -> bool {
         let session = self.session_of(pane).and_then(|s| self.state.sessions.get(s));
-        if session.is_some_and(|s| !matches!(s.state, SessionState::Ended { .. })) {
+        if session.is_some_and(|s| !s.has_ended()) {
             return false;
         }
         match key.code {
@@ -206,7 +206,7 @@ impl Model {
         let mut out: Vec<SessionId> = Vec::new();
         for pane in panes {
             if let Some(id) = self.session_of(pane)
-                && self.state.sessions.get(id).is_some_and(|s| !matches!(s.state, SessionState::Ended { .. }))
+                && self.state.sessions.get(id).is_some_and(|s| !s.has_ended())
                 && !out.contains(id)
             {
                 out.push(id.clone());

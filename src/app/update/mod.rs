@@ -69,7 +69,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
         Msg::OpenEnv { client, env } => {
             if m.clients.contains_key(&client) {
                 m.open_env(now, client, &env, &mut cmds);
-                m.revive(now, client, &mut cmds);
+                m.revive(now, client, &env, &mut cmds);
             }
         }
         Msg::Output { session, bytes } => m.output(now, &session, &bytes, &mut cmds),

@@ -4,7 +4,7 @@ use super::super::layout::{Axis, Direction, PaneId};
 use super::super::model::{Asked, Model, PaneKind, TabId};
 use super::super::msg::{ClientId, Cmd};
 use super::super::view_model::{Area, Level};
-use crate::domain::{ConversationId, EnvId, Moment, Request, SessionId, SessionState, Size};
+use crate::domain::{ConversationId, EnvId, Moment, Request, SessionId, Size};
 use crate::term::paste;
 
 /// How far a border moves for one key: as many cells as are seen to move, few enough to hit a place.
@@ -72,14 +72,13 @@ impl Model {
     pub(super) fn again(&mut self, now: Moment, pane: PaneId, cmds: &mut Vec<Cmd>) {
         let Some(old) = self.session_of(pane).cloned() else { return };
         let Some(session) = self.state.sessions.get(&old) else { return };
-        if !matches!(session.state, SessionState::Ended { .. }) {
+        if !session.has_ended() {
             return;
         }
         let (env, conversation) = (session.env.clone(), session.conversation.clone());
         // Another pane may already show the conversation's new session: this one then shows it too.
         let current = conversation.as_ref().and_then(|c| self.state.conversations.get(c)?.session.clone());
-        let running = current
-            .filter(|id| self.state.sessions.get(id).is_some_and(|s| !matches!(s.state, SessionState::Ended { .. })));
+        let running = current.filter(|id| self.state.sessions.get(id).is_some_and(|s| !s.has_ended()));
         if let Some(running) = running {
             self.show_in(pane, running);
         } else {

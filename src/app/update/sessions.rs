@@ -164,7 +164,7 @@ impl Model {
     fn resize(&mut self, now: Moment, session: &SessionId, size: Size, cmds: &mut Vec<Cmd>) {
         let Some(known) = self.state.sessions.get(session) else { return };
         let running = known.state == SessionState::Running;
-        if matches!(known.state, SessionState::Ended { .. }) {
+        if known.has_ended() {
             // Its last screen still fits itself to the pane.
             self.resize_screen(session, size);
             return;

@@ -41,7 +41,7 @@ pub fn command_rows(model: &Model, client: ClientId, typed: &str) -> Vec<(usize,
     found.into_iter().map(|i| (i, available(model, client, COMMANDS[i].action))).collect()
 }
 
-/// Containers that match what is typed, and before them what else there is to say.
+/// Containers that match what is typed, and after them what else there is to say.
 pub fn containers<'a>(known: Option<&'a Containers>, typed: &str) -> Vec<Result<&'a Container, String>> {
     let Some(known) = known else { return vec![Err("looking for containers …".to_owned())] };
     let failed = known.failed.iter().cloned().map(Err);

@@ -78,7 +78,7 @@ fn session_pane<'a>(
     base: Pane<'a>,
 ) -> Pane<'a> {
     let screen = model.work.screens.get(&session.id);
-    let ended = matches!(session.state, SessionState::Ended { .. });
+    let ended = session.has_ended();
     let c = model.clients.get(&client);
     let offset = model.offset(client, &session.id);
     let content = match (screen, &session.state) {
