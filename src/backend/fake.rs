@@ -9,14 +9,14 @@ use super::{
     ProvisionSpec, Result,
 };
 use crate::domain::{
-    BackendKind, CallId, EndpointId, EnvId, Evidence, FailureKind, FoundSandbox, Generation, LiveProcess, Moment,
-    Origin, SandboxId, SandboxState, SessionId, Watched,
+    BackendKind, CallId, Chosen, EndpointId, EnvId, Evidence, FailureKind, FoundSandbox, Generation, LiveProcess,
+    Moment, Origin, SandboxId, SandboxState, SessionId, Watched,
 };
 use crate::pty::PtyLink;
 use crate::pty::fake::{Behaviour, FakePty};
 use futures_util::future::BoxFuture;
 use futures_util::stream::{self, BoxStream};
-use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::io::Cursor;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -86,7 +86,7 @@ struct State {
     violations: Vec<String>,
     outstanding: usize,
     changing: Vec<EnvId>,
-    chosen: BTreeSet<String>,
+    chosen: Chosen,
 }
 
 struct Shared {
@@ -375,8 +375,7 @@ impl State {
 
     /// One of somebody else is listed when it was chosen.
     fn lists(&self, found: &FoundSandbox) -> bool {
-        let chosen = self.chosen.contains(&found.name) || self.chosen.contains(found.sandbox.as_str());
-        found.origin != Origin::Foreign || chosen
+        found.origin != Origin::Foreign || self.chosen.has(&found.sandbox, &found.name)
     }
 
     /// Whether a sandbox is of the origin that a stop or removal was meant for. A real backend refuses another one.
@@ -693,13 +692,13 @@ impl Backend for FakeBackend {
         })
     }
 
-    fn choose(&self, chosen: BTreeSet<String>) {
+    fn choose(&self, chosen: Chosen) {
         let found = {
             let mut state = self.state();
-            if state.chosen == chosen {
+            let before = std::mem::replace(&mut state.chosen, chosen);
+            if before.keys == state.chosen.keys {
                 return;
             }
-            state.chosen = chosen;
             state.list()
         };
         let _ = self.shared.events.send(BackendEvent::Snapshot(found));

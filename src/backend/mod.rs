@@ -11,14 +11,13 @@ pub mod registry;
 
 use crate::domain::BackendKind;
 use crate::domain::{
-    CallId, ConversationId, EndpointId, EnvId, EnvSpec, Evidence, FailureKind, FoundSandbox, Generation, Origin,
-    SandboxId, SandboxState, SessionId, Size,
+    CallId, Chosen, ConversationId, EndpointId, EnvId, EnvSpec, Evidence, FailureKind, FoundSandbox, Generation,
+    Origin, SandboxId, SandboxState, SessionId, Size,
 };
 use crate::pty::PtyLink;
 use details::{Details, Stats};
 use futures_util::future::BoxFuture;
 use futures_util::stream::BoxStream;
-use std::collections::BTreeSet;
 use std::path::PathBuf;
 use tokio::io::{AsyncRead, AsyncWrite};
 
@@ -282,10 +281,10 @@ pub trait Backend: Send + Sync {
         Box::pin(std::future::ready(Ok(Vec::new())))
     }
 
-    /// The whole set of those that the user chose to have shown, each by its full id or by its name, also before they
-    /// exist. From now on its list shows them with origin foreign, and where the set differs from the one before,
-    /// [`Backend::watch`] says so with a new snapshot.
-    fn choose(&self, _chosen: BTreeSet<String>) {}
+    /// The whole set of those that the user chose to have shown, also before they exist. From now on its list shows them
+    /// with origin foreign, those that are known with the environment that they stand for, and where other ones were
+    /// chosen than before, [`Backend::watch`] says so with a new snapshot.
+    fn choose(&self, _chosen: Chosen) {}
 
     /// What happens there. Subscribes first, then lists, then forwards; never ends.
     fn watch(&self) -> BoxStream<'static, BackendEvent>;

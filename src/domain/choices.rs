@@ -27,16 +27,55 @@ const MOST_NAMES: usize = 1000;
 pub struct Choices {
     /// Containers to be shown, by name or full id.
     pub shown: BTreeMap<EndpointId, BTreeSet<String>>,
+    /// Those of them that are known by now: they stay what they are, whatever somebody calls them later.
+    pub known: BTreeMap<EndpointId, BTreeMap<SandboxId, Known>>,
     /// Names given to environments that are not ours.
     pub names: BTreeMap<EnvId, String>,
 }
 
+/// A chosen container that was found.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Known {
+    /// Its environment.
+    pub env: EnvId,
+    /// The name or id that it was chosen by.
+    pub by: String,
+}
+
+/// What is to be shown at one endpoint, as its backend is told.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub struct Chosen {
+    /// Names and full ids.
+    pub keys: BTreeSet<String>,
+    /// The environments of those that were found already.
+    pub known: BTreeMap<SandboxId, EnvId>,
+}
+
+impl Chosen {
+    /// Whether a container is one of them.
+    #[must_use]
+    pub fn has(&self, sandbox: &SandboxId, name: &str) -> bool {
+        self.known.contains_key(sandbox) || self.keys.iter().any(|key| is_it(key, sandbox, name))
+    }
+}
+
 impl Choices {
-    /// How a container was chosen, if it was.
+    /// The name or id that a container was chosen by, if it was.
     #[must_use]
     pub fn of(&self, endpoint: &EndpointId, sandbox: &SandboxId, name: &str) -> Option<&str> {
+        if let Some(known) = self.known.get(endpoint).and_then(|known| known.get(sandbox)) {
+            return Some(&known.by);
+        }
         let chosen = self.shown.get(endpoint)?;
         chosen.iter().map(String::as_str).find(|key| is_it(key, sandbox, name))
+    }
+
+    /// Those of one endpoint; `None` where nothing was ever chosen.
+    #[must_use]
+    pub fn at(&self, endpoint: &EndpointId) -> Option<Chosen> {
+        let keys = self.shown.get(endpoint)?.clone();
+        let known = self.known.get(endpoint).into_iter().flatten();
+        Some(Chosen { keys, known: known.map(|(sandbox, known)| (sandbox.clone(), known.env.clone())).collect() })
     }
 }
 
@@ -86,9 +125,25 @@ impl State {
 
     /// Tells the backend which containers are chosen.
     pub(super) fn tell_choices(&self, out: &mut Outbox, endpoint: &EndpointId) {
-        if let Some(chosen) = self.choices.shown.get(endpoint) {
-            out.send(Effect::Choose { endpoint: endpoint.clone(), chosen: chosen.clone() });
+        if let Some(chosen) = self.choices.at(endpoint) {
+            out.send(Effect::Choose { endpoint: endpoint.clone(), chosen });
         }
+    }
+
+    /// Remembers which container a chosen one is.
+    pub(super) fn know_choice(&mut self, out: &mut Outbox, id: &EnvId) {
+        let Some(env) = self.environments.get(id).filter(|env| env.origin == Origin::Foreign) else { return };
+        let (endpoint, called) = (env.spec.endpoint.clone(), env.books.called.clone());
+        let Some(sandbox) = env.sandbox.clone() else { return };
+        let Some(by) = self.choices.of(&endpoint, &sandbox, &called).map(str::to_owned) else { return };
+        let known = self.choices.known.entry(endpoint.clone()).or_default();
+        if known.get(&sandbox).is_some_and(|known| known.env == *id) {
+            return;
+        }
+        known.retain(|_, known| known.env != *id);
+        known.insert(sandbox, Known { env: id.clone(), by });
+        out.save(Record::Choices);
+        self.tell_choices(out, &endpoint);
     }
 
     /// A chosen container is listed: whoever waited for it is answered.
@@ -147,10 +202,17 @@ impl State {
     pub(super) fn unchoose(&mut self, out: &mut Outbox, id: &EnvId) {
         let Some(env) = self.environments.get(id).filter(|env| env.origin == Origin::Foreign) else { return };
         let (endpoint, called, sandbox) = (env.spec.endpoint.clone(), env.books.called.clone(), env.sandbox.clone());
+        let mut by = Vec::new();
+        if let Some(known) = self.choices.known.get_mut(&endpoint) {
+            by.extend(known.extract_if(.., |_, known| known.env == *id).map(|(_, known)| known.by));
+        }
         let Some(chosen) = self.choices.shown.get_mut(&endpoint) else { return };
         let before = chosen.len();
-        chosen.retain(|key| *key != called && sandbox.as_ref().is_none_or(|sandbox| key != sandbox.as_str()));
-        if chosen.len() < before {
+        let is_its = |key: &String| {
+            *key == called || by.contains(key) || sandbox.as_ref().is_some_and(|sandbox| key == sandbox.as_str())
+        };
+        chosen.retain(|key| !is_its(key));
+        if chosen.len() < before || !by.is_empty() {
             out.save(Record::Choices);
             self.tell_choices(out, &endpoint);
         }

@@ -1,11 +1,11 @@
 //! What the core wants done. Data, not closures: the runtime performs it.
 
+use super::choices::Chosen;
 use super::environment::{EnvSpec, Origin};
 use super::id::{CallId, ConversationId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId, TurnId};
 use super::request::Answer;
 use super::session::Size;
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeSet;
 
 /// What is done to a sandbox.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -219,8 +219,8 @@ pub enum Effect {
     Choose {
         /// Where.
         endpoint: EndpointId,
-        /// All of them, by name or full id.
-        chosen: BTreeSet<String>,
+        /// All of them.
+        chosen: Chosen,
     },
     /// Delete the files of a removed environment (a person asked).
     DeleteData(EnvId),

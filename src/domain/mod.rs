@@ -40,7 +40,7 @@ mod waiting;
 pub mod watched;
 pub mod words;
 
-pub use choices::Choices;
+pub use choices::{Choices, Chosen};
 pub use effect::{Deed, Effect, Notice, NoticeKind, Record};
 pub use environment::{
     Activity, ActivityKind, BackendKind, Ending, EnvSpec, Environment, Failure, Mount, Network, Origin, Persistence,

@@ -37,6 +37,7 @@ impl State {
             self.replaced(out, id, "somebody else started it again");
         }
         self.reconcile(out, id, &best);
+        self.know_choice(out, id);
     }
 
     /// Takes over what the list tells of it.
@@ -52,8 +53,26 @@ impl State {
         env.watched.clone_from(&found.watched);
         env.books.allowance = allowance;
         env.books.listed = found.generation;
-        env.books.called.clone_from(&found.name);
+        let called = std::mem::replace(&mut env.books.called, found.name.clone());
         env.consent_changed(before, now);
+        if env.origin == Origin::Foreign && env.sandbox.as_ref() == Some(&found.sandbox) {
+            self.called_otherwise(out, id, &called);
+        }
+    }
+
+    /// Somebody gave a chosen container another name: it goes by that here too, unless a name was given here.
+    fn called_otherwise(&mut self, out: &mut Outbox, id: &EnvId, before: &str) {
+        let Some(env) = self.environments.get(id) else { return };
+        let called = env.books.called.clone();
+        let follows = env.name == before && called != before && !self.choices.names.contains_key(id);
+        if !follows || naming::check(&called).is_err() {
+            return;
+        }
+        let name = self.free_name(&env.spec.endpoint.clone(), &called);
+        let Some(env) = self.edit(out, id) else { return };
+        let text = format!("{} is now called {name}: its container was renamed", env.name);
+        env.name = name;
+        out.announce(Notice::new(NoticeKind::EnvChanged, text).env(id));
     }
 
     /// What we knew is over: what was in it is told, what was ordered for it is void.
@@ -103,6 +122,7 @@ impl State {
         env.books.adopting = false;
         env.grant_grace(now);
         out.announce(Notice::new(NoticeKind::EnvCreated, text).env(id));
+        self.know_choice(out, id);
         self.answer_shown(out, id);
     }
 

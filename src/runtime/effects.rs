@@ -4,11 +4,11 @@ use super::inbound::{Inbound, Inbox};
 use crate::app::Msg;
 use crate::backend::{AttachSpec, Backend, BackendError, ProvisionSpec, runs};
 use crate::domain::{
-    ConversationId, Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, Origin, SandboxId, SessionId,
-    Size,
+    Chosen, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Event, FailureKind, Generation, Origin, SandboxId,
+    SessionId, Size,
 };
 use crate::pty::PtyLink;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -212,7 +212,7 @@ impl Performer {
     }
 
     /// Tells a backend which sandboxes of others are to be shown.
-    pub fn choose(&self, endpoint: &EndpointId, chosen: BTreeSet<String>) {
+    pub fn choose(&self, endpoint: &EndpointId, chosen: Chosen) {
         if let Ok(backend) = self.backend(endpoint) {
             backend.choose(chosen);
         }

@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// list already has it.
 pub fn watch(backend: &Arc<dyn Backend>, choices: &Choices, inbox: Inbox) {
     let endpoint = backend.endpoint();
-    if let Some(chosen) = choices.shown.get(&endpoint) {
-        backend.choose(chosen.clone());
+    if let Some(chosen) = choices.at(&endpoint) {
+        backend.choose(chosen);
     }
     let mut events = backend.watch();
     tokio::spawn(async move {

@@ -6,7 +6,8 @@ use super::world::World;
 use bollard::Docker;
 use bollard::models::{ContainerCreateBody, HostConfig};
 use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions, RestartContainerOptionsBuilder, StartContainerOptions,
+    CreateContainerOptionsBuilder, InspectContainerOptions, RenameContainerOptionsBuilder,
+    RestartContainerOptionsBuilder, StartContainerOptions,
 };
 use hermes_tui::app::Msg;
 use hermes_tui::backend::Backend;
@@ -108,6 +109,46 @@ async fn a_persistent_container_survives_its_turns_and_is_stopped_when_idle() {
     assert_eq!(third["sandbox"]["generation"], 2);
     let kept = story.shell("c1", "cat /workspace/marker; echo $MOOD; pwd");
     assert_eq!(kept, "kept\ngood\n/tmp\n", "files, variables and the directory outlive the stop");
+    story.over().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_container_of_somebody_else_that_is_renamed_stays_what_it_is() {
+    let Some(story) = Story::new().await else { return };
+    let id = engine::somebody_elses(&story.cleaner.socket, &story.cleaner.image.name, |_| {}).await;
+    story.cleaner.others.lock().expect("whole").push(id.clone());
+    let docker = engine::client(&story.cleaner.socket).await;
+    let rename = async |name: &str| {
+        let options = RenameContainerOptionsBuilder::default().name(name).build();
+        docker.rename_container(&id, options).await.expect("renamed");
+    };
+    let (before, after) = (format!("htui-{}-before", &id[..12]), format!("htui-{}-after", &id[..12]));
+    rename(&before).await;
+    story.profile.json(&["env", "adopt", &before]);
+    let env = story.profile.env(&before);
+    let session = story.profile.json(&["session", "new", &before, "--", "sleep", "1000"])["session"]["id"].clone();
+    rename(&after).await;
+    wait_for("its new name", SOON, || {
+        let list = story.profile.json(&["env", "list"]);
+        let all = list["environments"].as_array()?;
+        let [only] = all.as_slice() else { return None };
+        (only["name"] == after.as_str()).then_some(())
+    });
+    let renamed = story.profile.env(&after);
+    assert_eq!((&renamed["id"], &renamed["phase"]), (&env["id"], &"ready".into()));
+    assert!(story.profile.sessions().iter().any(|one| one["id"] == session), "whoever is in it stays in it");
+    // So does the next host.
+    let mut story = story;
+    story.profile.shut_down();
+    story.profile.serve();
+    let found = story.profile.wait_for_phase(&after, "ready", SOON);
+    assert_eq!((&found["id"], &found["sandbox"]["id"]), (&env["id"], &id.as_str().into()));
+    // Off the list, it comes back under none of its names.
+    story.profile.json(&["env", "rm", &after]);
+    rename(&before).await;
+    story.profile.shut_down();
+    story.profile.serve();
+    assert_eq!(story.profile.json(&["env", "list"])["environments"], serde_json::json!([]));
     story.over().await;
 }
 

@@ -497,7 +497,7 @@ fn a_container_is_shown_by_choice_and_forgotten_by_word_while_it_stays() {
     desk.snapshot(&place(), vec![foreign("f")]);
     assert!(!desk.is_listed("f"), "nobody chose it");
     let effects = adopt(&mut desk, "f");
-    let chosen = |effect: &Effect| matches!(effect, Effect::Choose { chosen, .. } if chosen.contains("f"));
+    let chosen = |effect: &Effect| matches!(effect, Effect::Choose { chosen, .. } if chosen.keys.contains("f"));
     assert!(effects.iter().any(chosen) && answer(&effects).is_none());
     let effects = desk.snapshot(&place(), vec![foreign("f")]);
     assert_eq!(answer(&effects), Some(Answer::Environment(env("f"))));
@@ -509,7 +509,9 @@ fn a_container_is_shown_by_choice_and_forgotten_by_word_while_it_stays() {
     assert!(effects.iter().any(chosen) && desk.is_listed("f"));
     let effects = desk.ask(Request::Forget(env("f")));
     assert!(!desk.is_listed("f") && deed(&effects).is_none());
-    assert!(effects.iter().any(|effect| matches!(effect, Effect::Choose { chosen, .. } if chosen.is_empty())));
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::Choose { chosen, .. } if *chosen == Chosen::default()))
+    );
     desk.snapshot(&place(), vec![foreign("f")]);
     assert!(!desk.is_listed("f"), "an older list does not bring it back");
 }
@@ -527,6 +529,38 @@ fn a_chosen_one_that_does_not_come_is_said_to_be_missing_and_shown_when_it_comes
     assert!(!desk.is_listed("db"));
     desk.snapshot(&place(), vec![replaced(foreign("db"), "box-new", 1)]);
     assert!(desk.is_listed("db"), "it was chosen by its name");
+}
+
+#[test]
+fn a_chosen_one_stays_what_it_is_when_somebody_renames_its_container() {
+    let mut desk = Desk::new();
+    adopt(&mut desk, "db");
+    desk.snapshot(&place(), vec![foreign("db")]);
+    let session = shell(&mut desk, "db", "s1");
+    let renamed = FoundSandbox { name: "postgres".into(), ..foreign("db") };
+    let effects = desk.snapshot(&place(), vec![renamed.clone()]);
+    let told =
+        |effect: &Effect| matches!(effect, Effect::Announce(notice) if notice.text.contains("now called postgres"));
+    assert!(effects.iter().any(told), "{effects:?}");
+    assert_eq!((desk.env("db").name.as_str(), desk.phase("db")), ("postgres", Phase::Ready));
+    assert_eq!(ended(&desk, &session), None, "whoever is in it stays in it");
+    // The next host is told which container it is, and knows it by that.
+    let mut desk = desk.restarted();
+    let effects = desk.snapshot(&place(), vec![renamed.clone()]);
+    let known = |effect: &Effect| {
+        let Effect::Choose { chosen, .. } = effect else { return false };
+        chosen.has(&renamed.sandbox, "postgres") && chosen.known[&renamed.sandbox] == env("db")
+    };
+    assert!(effects.iter().any(known) && desk.phase("db") == Phase::Ready);
+    // A name given here is not taken away by one given there.
+    desk.ask(Request::Rename { env: env("db"), name: "mine".into() });
+    desk.snapshot(&place(), vec![FoundSandbox { name: "pg".into(), ..foreign("db") }]);
+    assert_eq!(desk.env("db").name, "mine");
+    // Taken off the list, it is chosen by none of its names any more.
+    let effects = desk.ask(Request::Forget(env("db")));
+    assert!(
+        effects.iter().any(|effect| matches!(effect, Effect::Choose { chosen, .. } if *chosen == Chosen::default()))
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@ use bollard::models::ContainerCreateBody;
 use bollard::query_parameters::{CreateContainerOptionsBuilder, StopContainerOptionsBuilder};
 use futures_util::StreamExt;
 use hermes_tui::backend::{Backend, BackendEvent};
-use hermes_tui::domain::{FoundSandbox, Origin, Persistence, SandboxState};
+use hermes_tui::domain::{Chosen, FoundSandbox, Origin, Persistence, SandboxState};
 use std::collections::{BTreeSet, HashMap};
 
 /// Runs one command as the agent's tool and tells the container's id.
@@ -175,7 +175,7 @@ fn a_decoy_and_a_container_of_another_profile_are_nothing_of_ours_and_any_other_
         let mut events = backend.watch();
         let mut next = async || tokio::time::timeout(SOON, events.next()).await.expect("in time");
         let first = next().await;
-        backend.choose(BTreeSet::from([decoy.clone()]));
+        backend.choose(Chosen { keys: BTreeSet::from([decoy.clone()]), ..Chosen::default() });
         (first, next().await)
     });
     let (Some(BackendEvent::Snapshot(before)), Some(BackendEvent::Snapshot(after))) = shown else {
@@ -183,7 +183,7 @@ fn a_decoy_and_a_container_of_another_profile_are_nothing_of_ours_and_any_other_
     };
     let foreign = |all: &[FoundSandbox]| all.iter().find(|one| one.sandbox.as_str() == decoy_id).map(|one| one.origin);
     assert_eq!((foreign(&before), foreign(&after)), (None, Some(Origin::Foreign)));
-    backend.choose(BTreeSet::new());
+    backend.choose(Chosen::default());
     assert!(!ids().contains(&decoy_id));
     let refused = block(backend.remove(hermes_tui::domain::SandboxId::new(&decoy_id), Origin::Hermes));
     assert!(refused.is_err(), "what is not listed is not ended");

@@ -5,7 +5,7 @@ use super::engine::Engine;
 use super::labels;
 use super::manage::{Inner, Seen, short};
 use super::watched;
-use crate::domain::{FoundSandbox, Moment, Origin, SandboxId, SandboxState};
+use crate::domain::{EnvId, FoundSandbox, Moment, Origin, SandboxId, SandboxState};
 use crate::hermes;
 use bollard::models::{ContainerSummary, ContainerSummaryStateEnum};
 use bollard::query_parameters::ListContainersOptionsBuilder;
@@ -75,11 +75,14 @@ impl Inner {
         let before = std::mem::take(&mut known.listed);
         known.due = None;
         known.owners.clear();
-        let mut taken = BTreeSet::new();
+        let mut taken: BTreeSet<EnvId> = known.chosen.known.values().cloned().collect();
         let mut all = Vec::new();
         for (origin, seen) in others {
-            let key = watched::key(&seen, origin, &self.config.spot.id);
-            let env = if taken.insert(key.clone()) { key } else { watched::beside(&key, &seen.sandbox) };
+            let env = known.chosen.known.get(&seen.sandbox).filter(|_| origin == Origin::Foreign).cloned();
+            let env = env.unwrap_or_else(|| {
+                let key = watched::key(&seen, origin, &self.config.spot.id);
+                if taken.insert(key.clone()) { key } else { watched::beside(&key, &seen.sandbox) }
+            });
             if let Some(listed) = before.get(&seen.sandbox) {
                 known.listed.insert(seen.sandbox.clone(), listed.clone());
             }

@@ -17,8 +17,20 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// The events that are asked for. Podman filters by names of its own.
-pub const WANTED: [&str; 11] =
-    ["create", "start", "die", "died", "destroy", "remove", "pause", "unpause", "exec_start", "exec_die", "exec_died"];
+pub const WANTED: [&str; 12] = [
+    "create",
+    "start",
+    "die",
+    "died",
+    "destroy",
+    "remove",
+    "rename",
+    "pause",
+    "unpause",
+    "exec_start",
+    "exec_die",
+    "exec_died",
+];
 const REMOVED: &str = "its container was removed";
 /// What is made is started at once; if it was not by then, it is listed as it is.
 const SETTLED: Span = Span(700);
@@ -131,7 +143,7 @@ pub async fn forward(inner: &Shared, to: &To, event: EventMessage) -> Result<boo
             }
             Ok(true)
         }
-        "start" => relist(inner, to).await,
+        "start" | "rename" => relist(inner, to).await,
         "die" | "destroy" | "remove" => {
             let removed = action != "die" || inner.is_going(&id).await;
             let why = if removed { REMOVED.to_owned() } else { end(attributes.get("exitCode").map(String::as_str)) };

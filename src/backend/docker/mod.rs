@@ -49,7 +49,7 @@ use super::{
     ProvisionSpec, Result, Standing,
 };
 use crate::domain::{
-    BackendKind, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
+    BackendKind, Chosen, EndpointId, Evidence, FailureKind, FoundSandbox, LiveProcess, Moment, Origin, SandboxId,
 };
 use crate::hermes::home::Places;
 use crate::pty::PtyLink;
@@ -269,7 +269,7 @@ impl Backend for DockerBackend {
         Box::pin(self.inner.candidates())
     }
 
-    fn choose(&self, chosen: BTreeSet<String>) {
+    fn choose(&self, chosen: Chosen) {
         self.inner.others.choose(chosen);
     }
 

@@ -1,7 +1,7 @@
 //! Containers of others that are listed here: which the user chose, which environment each one stands for, and what
 //! may change about them without a word of the engine.
 
-use crate::domain::{EnvId, Generation, Moment, Origin, SandboxId};
+use crate::domain::{Chosen, EnvId, Generation, Moment, Origin, SandboxId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -16,8 +16,8 @@ pub struct Others {
 /// All of it, from the last list on.
 #[derive(Default)]
 pub struct Known {
-    /// By full id or name, as the user chose them.
-    pub chosen: BTreeSet<String>,
+    /// What the user chose.
+    pub chosen: Chosen,
     /// What each listed container stands for.
     pub listed: BTreeMap<SandboxId, Listed>,
     /// When something is due to change by time alone.
@@ -45,11 +45,11 @@ impl Others {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The user's choice. Whoever watches lists anew where it differs from the one before.
-    pub fn choose(&self, chosen: BTreeSet<String>) {
+    /// The user's choice. Whoever watches lists anew where others were chosen than before.
+    pub fn choose(&self, chosen: Chosen) {
         let mut known = self.known();
-        if known.chosen != chosen {
-            known.chosen = chosen;
+        let before = std::mem::replace(&mut known.chosen, chosen);
+        if before.keys != known.chosen.keys {
             self.changed.notify_one();
         }
     }
@@ -68,7 +68,9 @@ impl Others {
 impl Known {
     /// Whether the user chose it. Names are given without the slash that the engine puts before them.
     pub fn is_chosen(&self, id: &str, names: &[String]) -> bool {
-        self.chosen.contains(id) || names.iter().any(|name| self.chosen.contains(name.trim_start_matches('/')))
+        let sandbox = SandboxId::new(id);
+        self.chosen.has(&sandbox, "")
+            || names.iter().any(|name| self.chosen.has(&sandbox, name.trim_start_matches('/')))
     }
 
     /// Counts a start that was not seen before as a generation of its own.
@@ -103,8 +105,15 @@ mod tests {
 
     #[test]
     fn containers_are_chosen_by_id_or_by_name() {
-        let known = Known { chosen: BTreeSet::from(["web".to_owned(), "abc".to_owned()]), ..Known::default() };
+        let known = Known {
+            chosen: Chosen {
+                keys: BTreeSet::from(["web".to_owned(), "abc".to_owned()]),
+                known: BTreeMap::from([(SandboxId::new("renamed"), EnvId::new("e"))]),
+            },
+            ..Known::default()
+        };
         assert!(known.is_chosen("x", &["/web".to_owned()]) && known.is_chosen("abc", &[]));
+        assert!(known.is_chosen("renamed", &["/other".to_owned()]));
         assert!(!known.is_chosen("ab", &["/we".to_owned()]));
     }
 }
