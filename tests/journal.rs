@@ -3,8 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
 use hermes_tui::domain::{
-    Call, CallId, CallSource, Conversation, ConversationId, EnvId, EnvSpec, Environment, Event, Moment, Record,
-    ReplyTo, Request, SandboxId, Span, State, Turn, TurnId, TurnSource, TurnStatus,
+    Call, CallId, CallSource, Conversation, ConversationId, EnvId, EnvSpec, Environment, Event, Generation, Moment,
+    Record, ReplyTo, Request, SandboxId, Session, SessionId, SessionState, Size, Span, State, Turn, TurnId, TurnSource,
+    TurnStatus,
 };
 use hermes_tui::runtime::store::{Change, Limits, OutputStream, Restored, Store, Trouble};
 use std::fs;
@@ -323,6 +324,77 @@ fn no_value_of_a_variable_and_no_token_reaches_the_journal() {
     store.write(NOW, [Change::Delete(Record::Environment(EnvId::new("e1")))]);
     drop(store);
     assert!(!secrets[0].exists());
+}
+
+/// A session in `e1`.
+fn session(id: &str) -> Session {
+    Session {
+        id: SessionId::new(id),
+        env: EnvId::new("e1"),
+        generation: Generation(1),
+        conversation: None,
+        program: Vec::new(),
+        size: Size::default(),
+        state: SessionState::Running,
+        began: NOW,
+    }
+}
+
+fn keeping(path: &Path, limits: Limits) -> (Store, Vec<(SessionId, String)>) {
+    let (mut store, troubles) = Store::open(path, limits, NOW);
+    assert_eq!(troubles, []);
+    let screens = store.load().screens;
+    (store, screens)
+}
+
+#[test]
+fn what_sessions_showed_is_kept_within_bounds_without_secrets_and_only_where_it_is_wanted() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.db");
+    let limits = Limits { screen: 100, screens_total: 150, ..Limits::default() };
+    let (store, _) = keeping(&path, limits);
+    let mut env = environment("e1");
+    env.spec.env.insert("PASSWORD".to_owned(), "correct-horse".to_owned());
+    let show = |store: &Store, id: &str, text: &str, alternate| {
+        store.write(NOW, [Change::Session(session(id).into())]);
+        store.write_screen(&SessionId::new(id), &EnvId::new("e1"), text, alternate);
+        assert!(store.flush(PATIENCE));
+    };
+    store.write(NOW, [Change::Environment(env.into())]);
+    show(&store, "s1", "first", false);
+    show(&store, "s1", "$ echo correct-horse", false);
+    // What an editor shows does not cost what stood there before.
+    show(&store, "s1", "~\n~", true);
+    let (store, screens) = {
+        drop(store);
+        keeping(&path, limits)
+    };
+    assert_eq!(screens, [(SessionId::new("s1"), "$ echo [redacted]\n~\n~".to_owned())]);
+    // The editor is left: what it showed is of no interest any more. Of much only the end is kept, in whole lines.
+    let long: String = (1..=50).map(|n| format!("line {n}\n")).collect();
+    show(&store, "s1", &long, false);
+    let (store, screens) = {
+        drop(store);
+        keeping(&path, limits)
+    };
+    let kept = &screens[0].1;
+    assert!(kept.starts_with("line ") && kept.ends_with("line 50\n") && kept.len() <= 100, "{kept}");
+    // Of many only the newest, and none of a session that is gone.
+    store.write(Moment(NOW.0 + 1), []);
+    show(&store, "s2", &"x\n".repeat(40), false);
+    show(&store, "s3", "soon gone", false);
+    store.write(NOW, [Change::Delete(Record::Session(SessionId::new("s3")))]);
+    drop(store);
+    drop(keeping(&path, limits));
+    let (store, screens) = keeping(&path, limits);
+    assert_eq!(screens.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>(), ["s2"]);
+    drop(store);
+    // No longer wanted: nothing is left of it.
+    let (store, screens) = keeping(&path, Limits::default());
+    assert_eq!(screens, []);
+    store.write_screen(&SessionId::new("s2"), &EnvId::new("e1"), "not kept", false);
+    drop(store);
+    assert_eq!(keeping(&path, limits).1, []);
 }
 
 #[test]

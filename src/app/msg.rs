@@ -175,6 +175,13 @@ pub enum Msg {
     Trouble(String),
     /// Tabs and splits of an earlier host, after the core was told what the journal remembers.
     LayoutRestored(Layout),
+    /// What a session showed under an earlier host: its history and its last screen, with their colours.
+    ScreenRestored {
+        /// Which.
+        session: SessionId,
+        /// Lines of text with SGR sequences.
+        text: String,
+    },
     /// A time that the model asked for has come.
     Timer,
 }

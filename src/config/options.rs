@@ -53,11 +53,13 @@ pub struct History {
     pub memory_bytes: usize,
     /// Bytes of output kept for each command of the agent.
     pub call_bytes: usize,
+    /// Whether what sessions showed goes to disk, for the next host.
+    pub persist: bool,
 }
 
 impl Default for History {
     fn default() -> Self {
-        Self { lines: 10_000, memory_bytes: 512 << 20, call_bytes: 64 << 10 }
+        Self { lines: 10_000, memory_bytes: 512 << 20, call_bytes: 64 << 10, persist: false }
     }
 }
 

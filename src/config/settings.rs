@@ -233,6 +233,16 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        path: "history.persist",
+        kind: Kind::Flag,
+        default: "false",
+        help: "Keep what sessions showed on disk, for the next host: their last screen with its history, up to 1 MiB each.",
+        set: |o, v| {
+            o.history.persist = boolean(v)?;
+            Ok(())
+        },
+    },
+    Setting {
         path: "env.backend",
         kind: Kind::Words(&["local", "docker"]),
         default: "\"local\"",

@@ -11,6 +11,7 @@ use super::effects::{Ending, Performer, Provisioning, session_env};
 use super::event_log::EventLog;
 use super::inbound::{Condition, Inbound, Inbox, Outbox, Settled};
 use super::journal::Journal;
+use super::last_screens::LastScreens;
 use super::notify;
 use super::screen::ClientScreen;
 use super::sessions::Sessions;
@@ -70,6 +71,7 @@ pub struct Host {
     log: EventLog,
     clients: BTreeMap<ClientId, ClientScreen>,
     looks: Looks,
+    last_screens: LastScreens,
     replies: BTreeMap<ReplyTo, Waiting>,
     /// What others wait for.
     conditions: Vec<Condition>,
@@ -102,6 +104,7 @@ impl Host {
     #[must_use]
     pub fn new(parts: HostParts) -> Self {
         let HostParts { model, clock, inbox, outbox, performer, mut journal, leaves } = parts;
+        let last_screens = LastScreens::new(model.options.history.persist);
         let log = EventLog::after(journal.take_events(), journal.last_seq());
         Self {
             model,
@@ -114,6 +117,7 @@ impl Host {
             calls: Calls::default(),
             log,
             looks: Looks::default(),
+            last_screens,
             clients: BTreeMap::new(),
             replies: BTreeMap::new(),
             conditions: Vec::new(),
@@ -176,7 +180,8 @@ impl Host {
             self.alone = self.is_alone().then(|| self.alone.unwrap_or(now));
             let leave = self.alone.map(|since| since + ALONE);
             let size = (!self.sizes.is_empty()).then_some(self.next_size);
-            let due = [self.model.state.next_deadline(), self.timer, self.ending, leave, size];
+            let kept = self.last_screens.due();
+            let due = [self.model.state.next_deadline(), self.timer, self.ending, leave, size, kept];
             let wake = due.into_iter().flatten().min();
             let inbound = tokio::select! {
                 biased;
@@ -204,6 +209,9 @@ impl Host {
         };
         self.sessions.end(of_engine).await;
         self.performer.finish_deletions().await;
+        while let Some(session) = self.last_screens.take() {
+            self.save_screen(&session);
+        }
         self.journal.close();
         self.report
     }
@@ -290,9 +298,20 @@ impl Host {
             tracing::info!("there is nothing left to host");
             self.terminate();
         }
+        if let Some(session) = self.last_screens.take_due(now) {
+            self.save_screen(&session);
+        }
         if self.timer.is_some_and(|at| at <= now) {
             self.timer = None;
             self.update(Msg::Timer);
+        }
+    }
+
+    /// Has what a session showed written, for the next host.
+    fn save_screen(&self, session: &SessionId) {
+        let screen = self.model.work.screens.get(session);
+        if let (Some(screen), Some(known)) = (screen, self.model.state.sessions.get(session)) {
+            self.journal.save_screen(session, &known.env, screen);
         }
     }
 
@@ -408,6 +427,9 @@ impl Host {
             self.calls.ended(call, cwd.as_deref(), &self.model.state);
         }
         let now = self.clock.now();
+        if let Msg::Output { session, .. } = &msg {
+            self.last_screens.changed(session, now);
+        }
         for cmd in app::update(&mut self.model, now, msg) {
             self.perform(cmd);
         }

@@ -3,13 +3,16 @@
 use super::event_log::{Happening, KEPT};
 use super::store::{Limits, OutputStream, Store};
 use crate::app::{Layout, Msg, Stream};
-use crate::domain::{CallId, Event, Moment, Notice, Record, State};
+use crate::domain::{CallId, EnvId, Event, Moment, Notice, Record, SessionId, State};
+use crate::term::Screen;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 /// How long the end of the host waits for the last write.
 const LAST_WRITE: Duration = Duration::from_secs(5);
+/// Of what a session showed, that many bytes are kept, where it is.
+const SCREEN: usize = 1024 * 1024;
 /// Of that many newest commands the output is shown again after a start.
 const SHOWN_AGAIN: usize = 200;
 
@@ -22,11 +25,13 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Opens the journal and gives what it remembers, oldest first: one event for the core, then the output of the
-    /// newest commands for the feed.
+    /// Opens the journal and gives what it remembers, oldest first: one event for the core, then tabs and splits, what
+    /// sessions showed (if that is kept: `screens`), and the output of the newest commands for the feed.
     #[must_use]
-    pub fn open(path: &Path, now: Moment) -> (Self, Vec<Msg>) {
-        let (mut store, troubles) = Store::open(path, Limits { events_read: KEPT as u32, ..Limits::default() }, now);
+    pub fn open(path: &Path, screens: bool, now: Moment) -> (Self, Vec<Msg>) {
+        let screen = if screens { SCREEN } else { 0 };
+        let limits = Limits { events_read: KEPT as u32, screen, ..Limits::default() };
+        let (mut store, troubles) = Store::open(path, limits, now);
         let restored = store.load();
         let newest = restored.calls.iter().rev().take(SHOWN_AGAIN).map(|call| call.id.clone());
         let outputs: Vec<Msg> = newest.collect::<Vec<_>>().iter().rev().flat_map(|call| output(&store, call)).collect();
@@ -45,7 +50,8 @@ impl Journal {
         let last_seq = if restored.clean { restored.last_seq } else { restored.last_seq.max(now.0) };
         let at_open = troubles.iter().map(ToString::to_string).collect();
         let layout = restored.layout.and_then(|text| serde_json::from_str(&text).ok()).map(Msg::LayoutRestored);
-        let msgs = std::iter::once(Msg::Domain(event)).chain(layout).chain(outputs).collect();
+        let screens = restored.screens.into_iter().map(|(session, text)| Msg::ScreenRestored { session, text });
+        let msgs = std::iter::once(Msg::Domain(event)).chain(layout).chain(screens).chain(outputs).collect();
         (Self { store: Some(store), at_open, events, last_seq }, msgs)
     }
 
@@ -77,6 +83,13 @@ impl Journal {
     pub fn save_layout(&self, layout: &Layout) {
         if let (Some(store), Ok(text)) = (&self.store, serde_json::to_string(layout)) {
             store.write_layout(text);
+        }
+    }
+
+    /// Has what a session showed written, if that is kept.
+    pub fn save_screen(&self, session: &SessionId, env: &EnvId, screen: &Screen) {
+        if let Some(store) = &self.store {
+            store.write_screen(session, env, &screen.history_ansi(), screen.modes().alternate_screen);
         }
     }
 

@@ -15,6 +15,7 @@ pub mod handle;
 pub mod host;
 pub mod inbound;
 pub mod journal;
+mod last_screens;
 pub mod log;
 pub mod notify;
 pub mod options;

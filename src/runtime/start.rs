@@ -82,7 +82,7 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
     ]);
     let backends = backends(paths, &settings.options, engines)?;
     let performer = Performer::new(backends.clone(), paths.environments(), inbox.clone());
-    let (journal, remembered) = Journal::open(&paths.journal(), clock.now());
+    let (journal, remembered) = Journal::open(&paths.journal(), settings.options.history.persist, clock.now());
     let model = Model::new(settings.options.clone(), seed());
     let mut host =
         Host::new(HostParts { model, clock, inbox: inbox.clone(), outbox, performer, journal, leaves: options.leaves });

@@ -9,7 +9,9 @@ mod disk;
 mod output;
 mod secrets;
 
-use crate::domain::{Call, CallId, Choices, Conversation, EnvId, Environment, Moment, Record, Session, Span, State};
+use crate::domain::{
+    Call, CallId, Choices, Conversation, EnvId, Environment, Moment, Record, Session, SessionId, Span, State,
+};
 use crate::runtime::redact::redact;
 use disk::Disk;
 use output::OutputBuffer;
@@ -49,6 +51,10 @@ pub struct Limits {
     pub events: u32,
     /// Of these, that many newest are read at the start.
     pub events_read: u32,
+    /// Bytes kept of what a session showed: its end. Zero: nothing is kept, and what was is deleted.
+    pub screen: usize,
+    /// Bytes kept of what all sessions showed; those that were written last stay.
+    pub screens_total: u64,
 }
 
 impl Default for Limits {
@@ -60,6 +66,8 @@ impl Default for Limits {
             output_total: 64 * 1024 * 1024,
             events: 10_000,
             events_read: 1000,
+            screen: 0,
+            screens_total: 64 * 1024 * 1024,
         }
     }
 }
@@ -94,6 +102,8 @@ pub struct Restored {
     pub choices: Choices,
     /// Tabs and splits, as JSON.
     pub layout: Option<String>,
+    /// What sessions showed, with its colours.
+    pub screens: Vec<(SessionId, String)>,
     /// When it was last written; zero if never.
     pub saved_at: Moment,
     /// The newest events with their numbers, oldest first.
@@ -177,6 +187,7 @@ struct Pending {
     values: BTreeMap<EnvId, Vec<String>>,
     events: VecDeque<(u64, Moment, Value)>,
     layout: Option<String>,
+    screens: BTreeMap<SessionId, LastScreen>,
     troubles: VecDeque<Trouble>,
     writing: bool,
     failing: bool,
@@ -192,6 +203,7 @@ impl Pending {
         self.changes.is_empty()
             && self.events.is_empty()
             && self.layout.is_none()
+            && self.screens.is_empty()
             && self.outputs.values().all(|buffer| !buffer.dirty)
     }
 
@@ -219,6 +231,16 @@ struct Batch {
     outputs: Vec<(CallId, Vec<OutputChunk>)>,
     events: VecDeque<(u64, Moment, Value)>,
     layout: Option<String>,
+    screens: BTreeMap<SessionId, LastScreen>,
+}
+
+/// What a session showed, before secrets are taken out of it.
+#[derive(Debug, Default)]
+struct LastScreen {
+    main: Option<String>,
+    alternate: Option<String>,
+    /// Values of its environment's variables.
+    values: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -293,6 +315,9 @@ impl Store {
             Change::Delete(Record::Environment(id)) => {
                 pending.values.remove(id);
             }
+            Change::Delete(Record::Session(id)) => {
+                pending.screens.remove(id);
+            }
             Change::Call(call) => {
                 let values = pending.values.get(&call.env).cloned().unwrap_or_default();
                 call.command = redact(&call.command, values.iter().map(String::as_str));
@@ -314,6 +339,26 @@ impl Store {
     /// Has tabs and splits written. Never waits.
     pub fn write_layout(&self, layout: String) {
         self.shared.lock().layout = Some(layout);
+        self.shared.changed.notify_all();
+    }
+
+    /// Has what a session showed written: its end, up to the limit. An alternate screen is kept beside the main one
+    /// until that is shown again. Never waits.
+    pub fn write_screen(&self, session: &SessionId, env: &EnvId, text: &str, alternate: bool) {
+        let limit = self.shared.limits.screen;
+        if limit == 0 {
+            return;
+        }
+        let text = Some(last_lines(text, limit).to_owned());
+        let mut pending = self.shared.lock();
+        let values = pending.values.get(env).cloned().unwrap_or_default();
+        let screen = pending.screens.entry(session.clone()).or_default();
+        if alternate {
+            (screen.alternate, screen.values) = (text, values);
+        } else {
+            *screen = LastScreen { main: text, alternate: None, values };
+        }
+        drop(pending);
         self.shared.changed.notify_all();
     }
 
@@ -389,6 +434,13 @@ impl Drop for Store {
             }
         }
     }
+}
+
+/// The last whole lines of a text that fit into so many bytes.
+fn last_lines(text: &str, bytes: usize) -> &str {
+    let Some(over) = text.len().checked_sub(bytes).filter(|over| *over > 0) else { return text };
+    // A line that was cut would have lost its colours.
+    text.as_bytes()[over - 1..].iter().position(|byte| *byte == b'\n').map_or("", |at| &text[over + at..])
 }
 
 fn unwritable(path: &Path, why: &str) -> Trouble {
@@ -474,6 +526,7 @@ fn next_batch(shared: &Shared) -> (Option<Batch>, bool) {
         outputs,
         events: std::mem::take(&mut pending.events),
         layout: pending.layout.take(),
+        screens: std::mem::take(&mut pending.screens),
     };
     (Some(batch), pending.ending)
 }
@@ -508,6 +561,13 @@ fn put_back(shared: &Shared, batch: Batch, why: &str) {
         }
     }
     pending.layout = pending.layout.take().or(batch.layout);
+    for (session, screen) in batch.screens {
+        let newer = pending.screens.entry(session).or_default();
+        if newer.main.is_none() {
+            let alternate = newer.alternate.take().or(screen.alternate);
+            *newer = LastScreen { alternate, ..screen };
+        }
+    }
     for event in batch.events.into_iter().rev() {
         if pending.events.len() < EVENTS_WAITING {
             pending.events.push_front(event);

@@ -84,7 +84,7 @@ impl Build<'_> {
         let backends = BTreeMap::from([(backend.endpoint(), Arc::clone(&backend))]);
         let performer = Performer::new(backends, "/nowhere".into(), inbox.clone());
         let (journal, remembered) = match self.journal {
-            Some(path) => Journal::open(path, self.clock.now()),
+            Some(path) => Journal::open(path, self.options.history.persist, self.clock.now()),
             None => (Journal::none(), Vec::new()),
         };
         let before = journal.last_seq();

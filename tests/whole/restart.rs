@@ -169,3 +169,38 @@ async fn a_session_that_ended_meanwhile_is_shown_as_ended() {
     world.running_session().await;
     world.assert_correct();
 }
+
+#[tokio::test]
+async fn what_sessions_showed_is_back_where_that_is_kept() {
+    for kept in [true, false] {
+        let dir = tempfile::tempdir().expect("a folder");
+        let journal = dir.path().join("journal.db");
+        let (backend, clock) = (FakeBackend::local(), ManualClock::new(START));
+        let start = async || {
+            let mut options = Build::default().options;
+            options.history.persist = kept;
+            let (backend, clock) = (backend.clone(), clock.clone());
+            Build { backend, clock, journal: Some(&journal), options, ..Build::default() }.world().await
+        };
+        let mut world = start().await;
+        world.keys("n").await;
+        let session = world.running_session().await;
+        let pty = world.pty(&session);
+        let lines: String = (1..=60).map(|n| format!("line {n}\r\n")).collect();
+        pty.output(lines.as_bytes());
+        pty.output(b"\x1b[31mlast words");
+        world.see("last words").await;
+        // Nothing is written for as long as a program prints on, but for once in a few seconds.
+        world.pass(Span::seconds(5)).await;
+        world.crash().await;
+        pty.end(0);
+
+        let mut world = start().await;
+        let screen = world.see("ended while no host ran").await;
+        assert_eq!(screen.contains("last words"), kept, "{screen}");
+        let text = move |model: &Model, _| model.work.screens.get(&session).map(hermes_tui::term::Screen::history_ansi);
+        let text = world.handle.read(text).await.expect("the host runs").unwrap_or_default();
+        assert_eq!(text.starts_with("line 1\n") && text.contains("\x1b[0;31mlast words"), kept, "{text}");
+        world.assert_correct();
+    }
+}

@@ -96,6 +96,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
         }
         Msg::Trouble(text) => m.say(now, Level::Warning, text, None),
         Msg::LayoutRestored(layout) => m.restore_layout(layout),
+        Msg::ScreenRestored { session, text } => m.restore_screen(now, &session, &text),
         Msg::Timer => m.timer(now, &mut cmds),
     }
     m.settle(now, &mut cmds);

@@ -26,6 +26,16 @@ impl Model {
         self.shed_history();
     }
 
+    /// Shows again what a session showed under an earlier host. Where its program runs on, it goes on below.
+    pub(super) fn restore_screen(&mut self, now: Moment, session: &SessionId, text: &str) {
+        self.screen_for(session);
+        let Some(screen) = self.work.screens.get_mut(session) else { return };
+        // Only text and colours are in it: what it leads to is of no interest.
+        screen.feed(now, text.replace('\n', "\r\n").as_bytes());
+        self.shed_history();
+        self.touch();
+    }
+
     /// Deals with what a program's output led to.
     pub(super) fn fed(&mut self, now: Moment, session: &SessionId, fed: Fed, cmds: &mut Vec<Cmd>) {
         if !fed.reply.is_empty() {

@@ -1,7 +1,7 @@
 //! The journal's file: schema, migrations, reading, writing, pruning. Only the journal's thread uses it.
 
 use super::{Batch, Change, Limits, OutputChunk, OutputStream, Restored, Trouble, secrets, unwritable};
-use crate::domain::{Call, CallId, ConversationId, Environment, Moment, Record};
+use crate::domain::{Call, CallId, ConversationId, Environment, Moment, Record, SessionId};
 use crate::runtime::redact::redact;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
 use serde::de::DeserializeOwned;
@@ -16,7 +16,7 @@ use std::time::Duration;
 const APPLICATION: i64 = 0x6874_7569;
 
 /// One step for each version of the schema; `user_version` counts those done.
-const MIGRATIONS: &[&str] = &[SCHEMA_1, SCHEMA_2, SCHEMA_3];
+const MIGRATIONS: &[&str] = &[SCHEMA_1, SCHEMA_2, SCHEMA_3, SCHEMA_4];
 
 const SCHEMA_1: &str = "
     CREATE TABLE meta (key TEXT PRIMARY KEY, value INTEGER NOT NULL) STRICT, WITHOUT ROWID;
@@ -37,6 +37,10 @@ const SCHEMA_2: &str = "
 const SCHEMA_3: &str = "
     CREATE TABLE sessions (id TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT, WITHOUT ROWID;
     CREATE TABLE layout (id TEXT PRIMARY KEY, data TEXT NOT NULL) STRICT, WITHOUT ROWID;
+";
+
+const SCHEMA_4: &str = "
+    CREATE TABLE screens (session TEXT PRIMARY KEY, at INTEGER NOT NULL, main TEXT, alternate TEXT) STRICT;
 ";
 
 /// The one row of the layout.
@@ -187,6 +191,7 @@ impl Disk {
             // A file that cannot be written may be of a version without them.
             choices: self.rows("choices", troubles).ok().and_then(|mut rows| rows.pop()).unwrap_or_default(),
             layout: self.layout(),
+            screens: if limits.screen > 0 { self.screens().unwrap_or_default() } else { Vec::new() },
             saved_at: Moment(saved_at),
             events: self.events(limits.events_read)?,
             clean: self.meta("clean")? == Some(1),
@@ -218,6 +223,16 @@ impl Disk {
         let asked = self.connection.query_row("SELECT data FROM layout WHERE id = ?1", [LAYOUT], |row| row.get(0));
         // A file that cannot be written may be of a version without it.
         asked.optional().ok().flatten()
+    }
+
+    /// What sessions showed.
+    fn screens(&self) -> rusqlite::Result<Vec<(SessionId, String)>> {
+        let mut statement = self.connection.prepare("SELECT session, main, alternate FROM screens")?;
+        let rows = statement.query_map([], |row| {
+            let both: [Option<String>; 2] = [row.get(1)?, row.get(2)?];
+            Ok((SessionId::new(row.get::<_, String>(0)?), both.into_iter().flatten().collect::<Vec<_>>().join("\n")))
+        })?;
+        rows.collect()
     }
 
     fn rows<T: DeserializeOwned>(&self, table: &str, troubles: &mut Vec<Trouble>) -> Result<Vec<T>, Unusable> {
@@ -279,6 +294,16 @@ impl Disk {
                 .prepare_cached("INSERT OR REPLACE INTO layout (id, data) VALUES (?1, ?2)")?
                 .execute(params![LAYOUT, layout])?;
         }
+        for (session, screen) in &batch.screens {
+            let hide = |text: &String| redact(text, screen.values.iter().map(String::as_str));
+            let (main, alternate) = (screen.main.as_ref().map(hide), screen.alternate.as_ref().map(hide));
+            transaction
+                .prepare_cached(
+                    "INSERT INTO screens (session, at, main, alternate) VALUES (?1, ?2, ?3, ?4)
+                     ON CONFLICT DO UPDATE SET at = ?2, main = ifnull(?3, main), alternate = ?4",
+                )?
+                .execute(params![session.as_str(), signed(batch.now.0), main, alternate])?;
+        }
         set_meta(&transaction, "saved_at", signed(batch.now.0))?;
         set_meta(&transaction, "clean", 0)?;
         transaction.commit()
@@ -308,6 +333,15 @@ impl Disk {
         transaction.execute(
             "DELETE FROM events WHERE seq <= (SELECT seq FROM events ORDER BY seq DESC LIMIT 1 OFFSET ?1)",
             [limits.events],
+        )?;
+        transaction.execute("DELETE FROM screens WHERE session NOT IN (SELECT id FROM sessions)", [])?;
+        let screens = if limits.screen == 0 { 0 } else { limits.screens_total };
+        transaction.execute(
+            "DELETE FROM screens WHERE session IN (
+                SELECT session FROM (
+                    SELECT session, sum(ifnull(length(main), 0) + ifnull(length(alternate), 0)) OVER (ORDER BY at DESC, session) AS total FROM screens)
+                WHERE total > ?1)",
+            [signed(screens)],
         )?;
         transaction.commit()?;
         self.connection.execute_batch("PRAGMA incremental_vacuum(1000)")
@@ -427,8 +461,10 @@ fn write_row(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result
                 Record::Choices => ("choices", CHOICES),
             };
             transaction.execute(&format!("DELETE FROM {table} WHERE id = ?1"), [id])?;
-            if let Record::Call(_) = record {
-                transaction.execute("DELETE FROM outputs WHERE call = ?1", [id])?;
+            match record {
+                Record::Call(_) => _ = transaction.execute("DELETE FROM outputs WHERE call = ?1", [id])?,
+                Record::Session(_) => _ = transaction.execute("DELETE FROM screens WHERE session = ?1", [id])?,
+                _ => {}
             }
         }
     }
