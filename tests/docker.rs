@@ -27,6 +27,8 @@ mod story;
 mod strange;
 #[path = "docker/terminal.rs"]
 mod terminal;
+#[path = "docker/ways_out.rs"]
+mod ways_out;
 #[path = "docker/weather.rs"]
 mod weather;
 #[path = "docker/world.rs"]
