@@ -117,6 +117,48 @@ class Terminal:
         os.close(self.fd)
 
 
+CSI = re.compile(rb"\x1b\[[0-?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b[()][A-Z0-9]|\x1b.", re.S)
+
+
+def text(data):
+    """What a terminal would show of these bytes, without the places."""
+    return CSI.sub(b"", data)
+
+
+def echo(terminal, letter, patience=5):
+    """Milliseconds until a letter that is typed comes back."""
+    terminal.read(0)
+    began, shown = time.perf_counter(), b""
+    terminal.keys(letter)
+    while letter not in text(shown):
+        shown += terminal.read(0.5)
+        if time.perf_counter() - began > patience:
+            sys.exit(f"{letter!r} never came back, but {shown[-500:]!r}")
+    return 1000 * (time.perf_counter() - began)
+
+
+class Tmux:
+    """A tmux server of its own, without anybody's configuration."""
+
+    def __init__(self, folder):
+        self.socket = f"{folder}/tmux.sock"
+        self.env = {"PATH": os.environ["PATH"], "HOME": folder, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PS1": "$ "}
+
+    def screen(self, *args):
+        return Terminal(["tmux", "-S", self.socket, "-f", "/dev/null", *args], self.env)
+
+    def run(self, *args):
+        done = subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *args], env=self.env, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"tmux {args}: {done.stdout}{done.stderr}")
+        return done.stdout
+
+    def end(self, screen=None):
+        self.run("kill-server")
+        if screen:
+            screen.wait(10)
+
+
 class Profile:
     """A profile of its own for one measurement."""
 
@@ -128,6 +170,10 @@ class Profile:
     def screen(self):
         """Host and screen in one process."""
         return Terminal([self.program, "--foreground"], self.env)
+
+    def client(self, *args):
+        """The screen of a host in a process of its own, which is started if need be."""
+        return Terminal([self.program, *args], self.env)
 
     def processes(self, screen):
         """The client, the host behind it, and everything that they started."""

@@ -73,7 +73,7 @@ async fn serve(options: &HostOptions, settings: crate::config::Loaded) -> Result
     let guard = if options.screen { Some(prepared.take_terminal()?) } else { None };
     let start::Prepared { host, handle, .. } = prepared;
     tracing::info!("started, pid {}", std::process::id());
-    let report = host.run().await;
+    let report = panics::vital(host.run()).await;
     drop(guard);
     drop(handle);
     probing.abort();

@@ -265,7 +265,7 @@ impl Host {
                 self.model.drawn(*id);
             }
             if screen.may_draw(now, FRAME) {
-                screen.draw(&app::view_model(&self.model, now, *id), now);
+                screen.draw(&app::view_model(&self.model, now, *id), now, FRAME);
             }
         }
     }

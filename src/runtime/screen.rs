@@ -19,6 +19,10 @@ use std::io::{self, Write};
 /// More than this is not handed to a terminal's clipboard: many cut it short without a word.
 const CLIPBOARD_BYTES: usize = 8 * 1024 * 1024;
 
+/// After a quiet time that many frames are drawn at once: what a person does often changes the screen twice, at once and
+/// when a program has answered.
+const AT_ONCE: u64 = 3;
+
 /// Where frames go. False when nobody takes them any more.
 pub type Frames = Box<dyn Fn(Vec<u8>) -> bool + Send>;
 
@@ -32,7 +36,8 @@ pub struct ClientScreen {
     size: Size,
     dirty: bool,
     under_way: bool,
-    last: Moment,
+    /// When the frames so far would be over if they came evenly.
+    even: Moment,
     cursor: Option<(CursorShape, bool)>,
     /// For the clipboard with the next frame: only the last counts, and a terminal that is stuck costs no memory.
     clipboard: Option<String>,
@@ -57,7 +62,7 @@ impl ClientScreen {
             size,
             dirty: true,
             under_way: false,
-            last: Moment(0),
+            even: Moment(0),
             cursor: None,
             clipboard: None,
             bell: false,
@@ -103,7 +108,7 @@ impl ClientScreen {
         self.under_way = false;
     }
 
-    /// Whether it is to be drawn now: at once when it was quiet, else at the frame rate.
+    /// Whether it is to be drawn now: at once after a quiet time, else at the frame rate.
     #[must_use]
     pub fn may_draw(&self, now: Moment, frame: Span) -> bool {
         self.next_frame(frame).is_some_and(|at| at <= now)
@@ -112,11 +117,12 @@ impl ClientScreen {
     /// When it is to be drawn; `None` while nothing changed or the last frame is under way.
     #[must_use]
     pub fn next_frame(&self, frame: Span) -> Option<Moment> {
-        (self.dirty && !self.under_way).then_some(self.last + frame)
+        let ahead = Span(frame.0 * (AT_ONCE - 1));
+        (self.dirty && !self.under_way).then(|| Moment(self.even.0.saturating_sub(ahead.0)))
     }
 
     /// Draws and sends a frame.
-    pub fn draw(&mut self, vm: &ViewModel<'_>, now: Moment) {
+    pub fn draw(&mut self, vm: &ViewModel<'_>, now: Moment, frame: Span) {
         if vm.size != self.size {
             self.size = vm.size;
             match frame_terminal(&self.buffer, vm.size) {
@@ -127,7 +133,7 @@ impl ClientScreen {
             let _ = queue!(buffer, terminal::Clear(terminal::ClearType::All));
         }
         self.dirty = false;
-        self.last = now;
+        self.even = self.even.max(now) + frame;
         if let Some(text) = self.clipboard.take() {
             let _ = write!(self.buffer, "\x1b]52;c;{text}\x07");
         }

@@ -1,7 +1,7 @@
 //! What people type and paste, also into programs that do not read.
 
 use crate::harness::{World, in_time, until};
-use hermes_tui::domain::Request;
+use hermes_tui::domain::{Request, Span};
 
 #[tokio::test]
 async fn a_typed_command_is_echoed() {
@@ -10,6 +10,22 @@ async fn a_typed_command_is_echoed() {
     world.see("ls -la").await;
     assert_eq!(world.pty(&session).written(), b"ls -la");
     world.assert_correct();
+}
+
+#[tokio::test]
+async fn the_echo_of_a_key_waits_for_no_frame() {
+    let (mut world, _, _) = World::with_shell().await;
+    world.typed("quiet").await;
+    world.see("quiet").await;
+    // Now a key also moves the countdown: the screen changes before the echo, and by it.
+    world.pass(Span::seconds(7)).await;
+    until("frames to end", async || (!world.take_frames().await).then_some(())).await;
+    world.typed("Q").await;
+    for _ in 0..5 {
+        world.settle().await;
+        world.take_frames().await;
+    }
+    assert!(world.shown().contains("quietQ"), "no time has passed:\n{}", world.shown());
 }
 
 #[tokio::test]

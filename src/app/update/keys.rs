@@ -31,6 +31,7 @@ impl Model {
             }
             return;
         }
+        let unchanged = !c.dirty && c.leader.is_none();
         c.dirty = true;
         let in_one_go = c.typed_at.is_some_and(|at| now.since(at) < IN_ONE_GO);
         c.stray &= in_one_go;
@@ -83,6 +84,10 @@ impl Model {
                 }
                 let over = self.over_key(now, client, pane, (key, in_one_go), cmds);
                 if !over {
+                    // What the program makes of it is drawn when it comes: a frame before it would only delay it.
+                    if let Some(c) = self.clients.get_mut(&client).filter(|_| unchanged) {
+                        c.dirty = false;
+                    }
                     self.type_key(now, client, event, cmds);
                 }
             }
@@ -281,8 +286,8 @@ impl Model {
     fn typed(&mut self, now: Moment, client: ClientId, receivers: &[SessionId], cmds: &mut Vec<Cmd>) {
         for session in receivers {
             if let Some(c) = self.clients.get_mut(&client) {
-                c.scroll.remove(session);
-                c.marked = None;
+                let looked_back = c.scroll.remove(session).is_some();
+                c.dirty |= looked_back | c.marked.take().is_some();
             }
             self.acted(now, session, true, cmds);
         }
