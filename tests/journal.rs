@@ -154,6 +154,28 @@ fn a_row_that_the_state_has_no_more_is_deleted() {
 }
 
 #[test]
+fn what_is_said_to_be_written_is_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("journal.db");
+    let store = open(&path);
+    assert!(store.written().is_none(), "nothing is to be written");
+    for n in 0..20 {
+        let id = format!("e{n}");
+        store.write(NOW, [Change::Environment(environment(&id).into())]);
+        if let Some(written) = store.written() {
+            let _ = written.blocking_recv();
+        }
+        // As it is for whoever comes after a kill at this moment.
+        let copy = tempfile::tempdir().unwrap();
+        for file in ["journal.db", "journal.db-wal"] {
+            let _ = fs::copy(dir.path().join(file), copy.path().join(file));
+        }
+        let known = reopened(&copy.path().join("journal.db")).environments;
+        assert!(known.iter().any(|env| env.id.as_str() == id), "{id} is missing");
+    }
+}
+
+#[test]
 fn a_host_that_was_killed_loses_nothing_that_was_written() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("journal.db");

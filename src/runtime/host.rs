@@ -32,6 +32,9 @@ const FRAME: Span = Span(16);
 /// After the order to end, this long is waited for sandboxes that do not end.
 const SHUTDOWN: Span = Span::seconds(20);
 
+/// An answer waits at most this long for the journal.
+const LONGEST_WRITE: Duration = Duration::from_millis(500);
+
 /// A host that was started for a need ends this long after there is nothing left to host.
 const ALONE: Span = Span::seconds(30);
 
@@ -73,6 +76,8 @@ pub struct Host {
     looks: Looks,
     last_screens: LastScreens,
     replies: BTreeMap<ReplyTo, Waiting>,
+    /// Answers that go out once what they say is in the journal.
+    answers: Vec<(oneshot::Sender<Answer>, Answer)>,
     /// What others wait for.
     conditions: Vec<Condition>,
     last_reply: u64,
@@ -120,6 +125,7 @@ impl Host {
             last_screens,
             clients: BTreeMap::new(),
             replies: BTreeMap::new(),
+            answers: Vec::new(),
             conditions: Vec::new(),
             last_reply: 0,
             unsaved: BTreeSet::new(),
@@ -238,6 +244,7 @@ impl Host {
             self.journal.save(&self.model.state, &self.unsaved, self.clock.now());
             self.unsaved.clear();
         }
+        self.answer();
         for trouble in self.journal.troubles() {
             tracing::warn!("{trouble}");
             self.inbox.note_trouble(&trouble);
@@ -255,6 +262,25 @@ impl Host {
                 let _ = waiting.send(Settled { state: self.model.state.clone(), wakes: self.wakes });
             }
         }
+    }
+
+    /// Gives answers once they hold also if this process is killed. A disk that hangs holds nobody up for long.
+    fn answer(&mut self) {
+        if self.answers.is_empty() {
+            return;
+        }
+        let answers = std::mem::take(&mut self.answers);
+        // Whoever asked may have gone.
+        let give = |answers: Vec<(oneshot::Sender<Answer>, Answer)>| {
+            answers.into_iter().for_each(|(reply, answer)| _ = reply.send(answer));
+        };
+        let Some(written) = self.journal.written() else { return give(answers) };
+        let busy = self.inbox.outstanding();
+        tokio::spawn(async move {
+            let _ = tokio::time::timeout(LONGEST_WRITE, written).await;
+            give(answers);
+            drop(busy);
+        });
     }
 
     fn draw(&mut self) {
@@ -545,11 +571,7 @@ impl Host {
 
     fn reply(&mut self, to: ReplyTo, answer: Answer) {
         match self.replies.remove(&to) {
-            Some(Waiting::Ask(reply)) => {
-                if reply.send(answer).is_err() {
-                    tracing::debug!("nobody waits any more for answer {}", to.0);
-                }
-            }
+            Some(Waiting::Ask(reply)) => self.answers.push((reply, answer)),
             Some(Waiting::Call(call)) => {
                 if let Answer::Refused(refusal) = answer {
                     self.calls.refused(&call, refusal);

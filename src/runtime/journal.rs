@@ -8,6 +8,7 @@ use crate::term::Screen;
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
+use tokio::sync::oneshot;
 
 /// How long the end of the host waits for the last write.
 const LAST_WRITE: Duration = Duration::from_secs(5);
@@ -109,6 +110,11 @@ impl Journal {
         if let (Some(store), Ok(line)) = (&self.store, serde_json::to_value(notice)) {
             store.append_event(seq, at, line);
         }
+    }
+
+    /// Resolves once everything so far is written, or could not be. `None` if it is already.
+    pub fn written(&self) -> Option<oneshot::Receiver<()>> {
+        self.store.as_ref()?.written()
     }
 
     /// What went wrong since this was last asked, for people.

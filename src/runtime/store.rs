@@ -22,6 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
+use tokio::sync::oneshot;
 
 /// How long changes are collected before they are written together.
 const COLLECT: Duration = Duration::from_millis(50);
@@ -189,6 +190,8 @@ struct Pending {
     layout: Option<String>,
     screens: BTreeMap<SessionId, LastScreen>,
     troubles: VecDeque<Trouble>,
+    /// Who waits for what is there now to be written; dropped to tell them.
+    awaited: Vec<oneshot::Sender<()>>,
     writing: bool,
     failing: bool,
     ending: bool,
@@ -232,6 +235,7 @@ struct Batch {
     events: VecDeque<(u64, Moment, Value)>,
     layout: Option<String>,
     screens: BTreeMap<SessionId, LastScreen>,
+    awaited: Vec<oneshot::Sender<()>>,
 }
 
 /// What a session showed, before secrets are taken out of it.
@@ -398,6 +402,20 @@ impl Store {
         disk::read_output(&self.shared.path, call).unwrap_or_default()
     }
 
+    /// Resolves once all that was handed in before is written, or could not be. `None` if it is already.
+    #[must_use]
+    pub fn written(&self) -> Option<oneshot::Receiver<()>> {
+        let mut pending = self.shared.lock();
+        if pending.is_clean() || pending.failing || self.writer.is_none() {
+            return None;
+        }
+        let (told, written) = oneshot::channel();
+        pending.awaited.push(told);
+        drop(pending);
+        self.shared.changed.notify_all();
+        Some(written)
+    }
+
     /// Troubles since the last call.
     #[must_use]
     pub fn troubles(&self) -> Vec<Trouble> {
@@ -479,7 +497,7 @@ fn write_loop(shared: &Shared, mut disk: Option<Disk>) {
                     // Not pruning now only means to prune later.
                     let _ = open.prune(shared.limits, batch.now);
                 }
-                finish(shared, &batch);
+                finish(shared, batch);
             }
             Err(why) => {
                 // Also drops what a removed or replaced file left open.
@@ -507,8 +525,9 @@ fn next_batch(shared: &Shared) -> (Option<Batch>, bool) {
         return (None, true);
     }
     if !pending.ending {
-        let ended = |pending: &mut Pending| !pending.ending;
-        pending = shared.changed.wait_timeout_while(pending, COLLECT, ended).unwrap_or_else(PoisonError::into_inner).0;
+        let nobody_waits = |pending: &mut Pending| !pending.ending && pending.awaited.is_empty();
+        let waited = shared.changed.wait_timeout_while(pending, COLLECT, nobody_waits);
+        pending = waited.unwrap_or_else(PoisonError::into_inner).0;
     }
     pending.writing = true;
     let outputs = pending
@@ -527,11 +546,12 @@ fn next_batch(shared: &Shared) -> (Option<Batch>, bool) {
         events: std::mem::take(&mut pending.events),
         layout: pending.layout.take(),
         screens: std::mem::take(&mut pending.screens),
+        awaited: std::mem::take(&mut pending.awaited),
     };
     (Some(batch), pending.ending)
 }
 
-fn finish(shared: &Shared, batch: &Batch) {
+fn finish(shared: &Shared, batch: Batch) {
     let mut pending = shared.lock();
     pending.writing = false;
     if std::mem::take(&mut pending.failing) {
@@ -544,7 +564,13 @@ fn finish(shared: &Shared, batch: &Batch) {
         }
     }
     pending.outputs.retain(|_, buffer| buffer.dirty || !buffer.complete);
+    if pending.nothing_to_write() {
+        // They came while this was being written.
+        pending.awaited.clear();
+    }
     drop(pending);
+    // This is how they learn of it.
+    drop(batch.awaited);
     shared.changed.notify_all();
 }
 
@@ -560,6 +586,7 @@ fn put_back(shared: &Shared, batch: Batch, why: &str) {
             buffer.dirty = true;
         }
     }
+    pending.awaited.clear();
     pending.layout = pending.layout.take().or(batch.layout);
     for (session, screen) in batch.screens {
         let newer = pending.screens.entry(session).or_default();
