@@ -11,6 +11,8 @@ mod any;
 mod cursor;
 #[path = "screens/dump.rs"]
 mod dump;
+#[path = "screens/printed.rs"]
+mod printed;
 #[path = "screens/scene.rs"]
 mod scene;
 

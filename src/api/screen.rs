@@ -125,9 +125,7 @@ async fn attach(
     let size = Size { rows: params.size[0], cols: params.size[1] }.bounded();
     // One frame is under way at a time, so that this queue holds no more than one.
     let frames = Box::new(move |frame| to.send(frame).is_ok());
-    let screen = ClientScreen::for_terminal(&options, caps, size, frames).map_err(|error| {
-        Refusal::new(crate::domain::RefusalKind::Failed, format!("cannot draw a screen: {error}"), "try again")
-    })?;
+    let screen = ClientScreen::for_terminal(&options, caps, size, frames);
     let role = if params.read_only { Role::Reader } else { Role::Guest };
     let client = host.attach(screen, role, only.clone()).await;
     if let Some(env) = env.filter(|_| only.is_none()) {

@@ -55,6 +55,20 @@ pub struct Client {
     pub focused: bool,
     /// Something it shows changed.
     pub(super) dirty: bool,
+    /// A program that it shows printed something.
+    pub(super) printed: bool,
+}
+
+/// What of a client's screen is to be drawn again.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub enum Changed {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// What programs show, and nothing around it.
+    Output,
+    /// Anything.
+    All,
 }
 
 /// Waiting for the key after the leader.
@@ -159,6 +173,7 @@ impl Client {
             clicked: None,
             focused: true,
             dirty: true,
+            printed: false,
         }
     }
 }

@@ -29,6 +29,7 @@ mod update;
 mod view;
 pub mod view_model;
 
+pub use client::Changed;
 pub use model::Model;
 pub use msg::{ClientCaps, ClientId, Cmd, Container, Msg, Role, Stream};
 pub use saved::Layout;

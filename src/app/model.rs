@@ -1,7 +1,7 @@
 //! What the screen knows: shared things (tabs, split trees, screens, feeds) apart from what each client has of its own
 //! (focus, mode, scroll, overlay), so that several terminals can look at one host.
 
-use super::client::{Client, RowKey};
+use super::client::{Changed, Client, RowKey};
 use super::command::Bindings;
 use super::feed::Feeds;
 use super::ids::IdSource;
@@ -261,16 +261,21 @@ impl Model {
         }
     }
 
-    /// Whether something that a client shows changed since [`Model::drawn`].
+    /// What of a client's screen changed since [`Model::drawn`].
     #[must_use]
-    pub fn dirty(&self, client: ClientId) -> bool {
-        self.clients.get(&client).is_some_and(|c| c.dirty)
+    pub fn changed(&self, client: ClientId) -> Changed {
+        match self.clients.get(&client) {
+            Some(c) if c.dirty => Changed::All,
+            Some(c) if c.printed => Changed::Output,
+            _ => Changed::Nothing,
+        }
     }
 
     /// A client's screen was drawn.
     pub fn drawn(&mut self, client: ClientId) {
         if let Some(c) = self.clients.get_mut(&client) {
             c.dirty = false;
+            c.printed = false;
         }
     }
 

@@ -286,10 +286,8 @@ impl Host {
     fn draw(&mut self) {
         let now = self.clock.now();
         for (id, screen) in &mut self.clients {
-            if self.model.dirty(*id) {
-                screen.mark_dirty();
-                self.model.drawn(*id);
-            }
+            screen.note(self.model.changed(*id));
+            self.model.drawn(*id);
             if screen.may_draw(now, FRAME) {
                 screen.draw(&app::view_model(&self.model, now, *id), now, FRAME);
             }

@@ -1,19 +1,19 @@
 //! One client's screen: when it is drawn, and the bytes that go to its terminal.
 
-use super::terminal::{FrameBuffer, FrameTerminal};
-use crate::app::ClientCaps;
-use crate::app::view_model::ViewModel;
+use crate::app::view_model::{PaneContent, ViewModel};
+use crate::app::{Changed, ClientCaps};
 use crate::config::{self, Options};
-use crate::domain::{Moment, Size, Span};
+use crate::domain::{Moment, SessionId, Size, Span};
 use crate::term::CursorShape;
 use crate::ui::{self, ColourDepth};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
-use crossterm::cursor::SetCursorStyle;
+use crossterm::cursor::{Hide, MoveTo, SetCursorStyle, Show};
 use crossterm::{queue, terminal};
-use ratatui::backend::CrosstermBackend;
+use ratatui::backend::{Backend, CrosstermBackend};
+use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::{TerminalOptions, Viewport};
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 
 /// More than this is not handed to a terminal's clipboard: many cut it short without a word.
@@ -28,17 +28,23 @@ pub type Frames = Box<dyn Fn(Vec<u8>) -> bool + Send>;
 
 /// A terminal that shows the model.
 pub struct ClientScreen {
-    terminal: FrameTerminal,
-    buffer: FrameBuffer,
+    /// What it shows.
+    shown: Buffer,
+    /// Where the whole is drawn, to be compared with that.
+    next: Buffer,
+    /// The marks of the sessions' screens that it shows.
+    marks: BTreeMap<SessionId, u64>,
     frames: Frames,
     style: ui::Style,
     caps: ClientCaps,
     size: Size,
-    dirty: bool,
+    changed: Changed,
     under_way: bool,
     /// When the frames so far would be over if they came evenly.
     even: Moment,
-    cursor: Option<(CursorShape, bool)>,
+    /// Place of its cursor, where it shows one.
+    cursor: Option<(u16, u16)>,
+    shape: Option<(CursorShape, bool)>,
     /// For the clipboard with the next frame: only the last counts, and a terminal that is stuck costs no memory.
     clipboard: Option<String>,
     /// Ring with the next frame.
@@ -47,33 +53,29 @@ pub struct ClientScreen {
 
 impl ClientScreen {
     /// A screen whose frames go to `frames`, one at a time: the next one after [`ClientScreen::drained`].
-    ///
-    /// # Errors
-    /// When the drawing buffer cannot be made.
-    pub fn new(size: Size, caps: ClientCaps, style: ui::Style, frames: Frames) -> io::Result<Self> {
-        let buffer = FrameBuffer::default();
-        let terminal = frame_terminal(&buffer, size)?;
-        Ok(Self {
-            terminal,
-            buffer,
+    #[must_use]
+    pub fn new(size: Size, caps: ClientCaps, style: ui::Style, frames: Frames) -> Self {
+        Self {
+            shown: blank(size),
+            next: blank(size),
+            marks: BTreeMap::new(),
             frames,
             style,
             caps,
             size,
-            dirty: true,
+            changed: Changed::All,
             under_way: false,
             even: Moment(0),
             cursor: None,
+            shape: None,
             clipboard: None,
             bell: false,
-        })
+        }
     }
 
     /// A screen as the settings and its terminal want it.
-    ///
-    /// # Errors
-    /// When the drawing buffer cannot be made.
-    pub fn for_terminal(options: &Options, mut caps: ClientCaps, size: Size, frames: Frames) -> io::Result<Self> {
+    #[must_use]
+    pub fn for_terminal(options: &Options, mut caps: ClientCaps, size: Size, frames: Frames) -> Self {
         if let Some(ascii) = options.ascii {
             caps.unicode = !ascii;
         }
@@ -98,9 +100,9 @@ impl ClientScreen {
         self.caps
     }
 
-    /// Something changed.
-    pub fn mark_dirty(&mut self) {
-        self.dirty = true;
+    /// Something is to be drawn again.
+    pub fn note(&mut self, changed: Changed) {
+        self.changed = self.changed.max(changed);
     }
 
     /// The last frame was taken.
@@ -118,53 +120,99 @@ impl ClientScreen {
     #[must_use]
     pub fn next_frame(&self, frame: Span) -> Option<Moment> {
         let ahead = Span(frame.0 * (AT_ONCE - 1));
-        (self.dirty && !self.under_way).then(|| Moment(self.even.0.saturating_sub(ahead.0)))
+        (self.changed > Changed::Nothing && !self.under_way).then(|| Moment(self.even.0.saturating_sub(ahead.0)))
     }
 
     /// Draws and sends a frame.
     pub fn draw(&mut self, vm: &ViewModel<'_>, now: Moment, frame: Span) {
-        if vm.size != self.size {
-            self.size = vm.size;
-            match frame_terminal(&self.buffer, vm.size) {
-                Ok(terminal) => self.terminal = terminal,
-                Err(e) => tracing::error!("no screen of {}x{}: {e}", vm.size.cols, vm.size.rows),
-            }
-            let mut buffer = self.buffer.clone();
-            let _ = queue!(buffer, terminal::Clear(terminal::ClearType::All));
-        }
-        self.dirty = false;
-        self.even = self.even.max(now) + frame;
-        if let Some(text) = self.clipboard.take() {
-            let _ = write!(self.buffer, "\x1b]52;c;{text}\x07");
-        }
-        if std::mem::take(&mut self.bell) {
-            let _ = self.buffer.write_all(b"\x07");
-        }
-        let style = &self.style;
-        let before = self.buffer.take();
-        if let Err(e) = self.terminal.draw(|frame| ui::draw(frame, vm, style)) {
+        let mut bytes = Vec::new();
+        if let Err(e) = self.write_frame(&mut bytes, vm) {
             tracing::error!("drawing failed: {e}");
         }
-        self.shape_cursor(vm);
-        let frame = self.buffer.take();
-        if frame.is_empty() && before.is_empty() {
+        self.even = self.even.max(now) + frame;
+        if bytes.is_empty() {
             return;
         }
-        let mut bytes = Vec::with_capacity(before.len() + frame.len() + 16);
-        let _ = queue!(bytes, terminal::BeginSynchronizedUpdate);
-        bytes.extend_from_slice(&before);
-        bytes.extend_from_slice(&frame);
-        let _ = queue!(bytes, terminal::EndSynchronizedUpdate);
-        self.send(bytes);
+        let mut whole = Vec::with_capacity(bytes.len() + 16);
+        let _ = queue!(whole, terminal::BeginSynchronizedUpdate);
+        whole.append(&mut bytes);
+        let _ = queue!(whole, terminal::EndSynchronizedUpdate);
+        self.send(whole);
     }
 
-    /// The program's cursor shape becomes the terminal's; the place is set with the frame.
-    fn shape_cursor(&mut self, vm: &ViewModel<'_>) {
-        let area = Rect::new(0, 0, self.size.cols, self.size.rows);
-        let Some(cursor) = ui::cursor(area, vm, &self.style) else { return };
+    fn write_frame(&mut self, out: &mut Vec<u8>, vm: &ViewModel<'_>) -> io::Result<()> {
+        let mut changed = std::mem::take(&mut self.changed);
+        if let Some(text) = self.clipboard.take() {
+            write!(out, "\x1b]52;c;{text}\x07")?;
+        }
+        if std::mem::take(&mut self.bell) {
+            out.push(b'\x07');
+        }
+        if vm.size != self.size {
+            self.size = vm.size;
+            (self.shown, self.next) = (blank(vm.size), blank(vm.size));
+            queue!(out, terminal::Clear(terminal::ClearType::All))?;
+            self.cursor = None;
+            changed = Changed::All;
+        }
+        let drawn = match self.draw_printed(out, vm, changed)? {
+            Some(drawn) => drawn,
+            None => self.draw_whole(out, vm)?,
+        };
+        self.marks.clear();
+        for pane in &vm.panes {
+            if let PaneContent::Terminal { session, screen, .. } = &pane.content {
+                self.marks.insert(session.clone(), screen.mark());
+            }
+        }
+        self.place_cursor(out, vm, drawn)
+    }
+
+    /// Draws the lines that programs printed on, if nothing else changed, and writes what is different. Whether anything
+    /// was; `None` if more changed.
+    fn draw_printed(&mut self, out: &mut Vec<u8>, vm: &ViewModel<'_>, changed: Changed) -> io::Result<Option<bool>> {
+        if changed != Changed::Output {
+            return Ok(None);
+        }
+        let marks = &self.marks;
+        let since = |session: &SessionId| marks.get(session).copied();
+        let Some(lines) = ui::lines_printed_on(self.shown.area, vm, &self.style, since) else { return Ok(None) };
+        let mut drawn = false;
+        for line in lines {
+            let mut before = Buffer::empty(line.area);
+            for x in line.area.left()..line.area.right() {
+                let at = (x, line.area.y);
+                std::mem::swap(&mut before[at], &mut self.shown[at]);
+                self.shown[at].clone_from(&line[at]);
+            }
+            drawn |= write_cells(out, &before, &line)?;
+        }
+        Ok(Some(drawn))
+    }
+
+    /// Draws everything, and writes what is different. Whether anything was.
+    fn draw_whole(&mut self, out: &mut Vec<u8>, vm: &ViewModel<'_>) -> io::Result<bool> {
+        ui::paint(&mut self.next, vm, &self.style);
+        let drawn = write_cells(out, &self.shown, &self.next)?;
+        std::mem::swap(&mut self.shown, &mut self.next);
+        Ok(drawn)
+    }
+
+    /// The program's cursor becomes the terminal's. Drawing moves it: it is placed again after that.
+    fn place_cursor(&mut self, out: &mut Vec<u8>, vm: &ViewModel<'_>, drawn: bool) -> io::Result<()> {
+        let cursor = ui::cursor(self.shown.area, vm, &self.style);
+        let place = cursor.map(|cursor| (cursor.x, cursor.y));
+        if drawn || place != self.cursor {
+            self.cursor = place;
+            match place {
+                Some((x, y)) => queue!(out, Show, MoveTo(x, y))?,
+                None => queue!(out, Hide)?,
+            }
+        }
+        let Some(cursor) = cursor else { return Ok(()) };
         let wanted = (cursor.shape, cursor.blinking);
-        if self.cursor.replace(wanted) == Some(wanted) {
-            return;
+        if self.shape.replace(wanted) == Some(wanted) {
+            return Ok(());
         }
         let style = match wanted {
             (CursorShape::Block, true) => SetCursorStyle::BlinkingBlock,
@@ -174,22 +222,21 @@ impl ClientScreen {
             (CursorShape::Bar, true) => SetCursorStyle::BlinkingBar,
             (CursorShape::Bar, false) => SetCursorStyle::SteadyBar,
         };
-        let mut buffer = self.buffer.clone();
-        let _ = queue!(buffer, style);
+        queue!(out, style)
     }
 
     /// Puts text on the clipboard of the client's machine (OSC 52, which works over ssh).
     pub fn clipboard(&mut self, text: &str) {
         if text.len() <= CLIPBOARD_BYTES {
             self.clipboard = Some(BASE64.encode(text));
-            self.dirty = true;
+            self.note(Changed::Output);
         }
     }
 
     /// Rings.
     pub fn bell(&mut self) {
         self.bell = true;
-        self.dirty = true;
+        self.note(Changed::Output);
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
@@ -197,9 +244,17 @@ impl ClientScreen {
     }
 }
 
-/// A fixed viewport: the size comes from the client, not from the terminal of this process.
-fn frame_terminal(buffer: &FrameBuffer, size: Size) -> io::Result<FrameTerminal> {
-    let area = Rect::new(0, 0, size.cols.max(1), size.rows.max(1));
-    let options = TerminalOptions { viewport: Viewport::Fixed(area) };
-    FrameTerminal::with_options(CrosstermBackend::new(buffer.clone()), options)
+/// Writes the cells in which the two differ, as they are in the second. Whether there are any.
+fn write_cells(out: &mut Vec<u8>, before: &Buffer, after: &Buffer) -> io::Result<bool> {
+    let different = before.diff(after);
+    if different.is_empty() {
+        return Ok(false);
+    }
+    CrosstermBackend::new(out).draw(different.into_iter())?;
+    Ok(true)
+}
+
+/// The size comes from the client, not from the terminal of this process.
+fn blank(size: Size) -> Buffer {
+    Buffer::empty(Rect::new(0, 0, size.cols.max(1), size.rows.max(1)))
 }

@@ -199,7 +199,7 @@ impl Prepared {
             terminal::size(),
             Box::new(move |f| frames.send(f).is_ok()),
         );
-        self.host.attach(HERE, screen.map_err(failed)?, Role::Owner);
+        self.host.attach(HERE, screen, Role::Owner);
         terminal::read_terminal(HERE, self.inbox.clone());
         discovery::look_around(self.backends.values().cloned().collect(), self.inbox.clone());
         Ok(guard)

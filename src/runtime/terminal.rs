@@ -7,11 +7,10 @@ use crossterm::event::{Event as TermEvent, KeyEventKind, KeyboardEnhancementFlag
 use crossterm::{cursor, event, execute, queue, terminal};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use ratatui::backend::CrosstermBackend;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::sync::mpsc;
 use std::time::Duration;
 
 /// Whether the terminal is in our modes now; the panic hook and every way out look here.
@@ -200,32 +199,6 @@ fn watch_for_hangup(gone: impl FnOnce() + Send + 'static) {
         }
     });
 }
-
-/// Where a frame is drawn before it is sent: drawing never waits for a slow terminal.
-#[derive(Clone, Default)]
-pub struct FrameBuffer(Arc<Mutex<Vec<u8>>>);
-
-impl FrameBuffer {
-    /// Takes what was drawn.
-    #[must_use]
-    pub fn take(&self) -> Vec<u8> {
-        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-}
-
-impl Write for FrameBuffer {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// A terminal of ratatui that draws into a buffer.
-pub type FrameTerminal = ratatui::Terminal<CrosstermBackend<FrameBuffer>>;
 
 /// Starts the thread that writes frames to standard output. One frame is under way at a time: the next one comes after
 /// `drained`, so that a slow terminal costs frames, not memory. `gone` is called when the terminal takes nothing more.

@@ -4,6 +4,7 @@
 //! screen, not the process.
 
 mod cells;
+mod changes;
 mod handler;
 mod place;
 mod text;
@@ -15,7 +16,7 @@ mod emulator {
     pub(super) use alacritty_terminal::index::{Column, Line};
     pub(super) use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink as Link};
     pub(super) use alacritty_terminal::term::color::COUNT as COLOR_COUNT;
-    pub(super) use alacritty_terminal::term::{Config, Term, TermMode};
+    pub(super) use alacritty_terminal::term::{Config, Term, TermDamage, TermMode};
     pub(super) use alacritty_terminal::vte::ansi::{
         Attr, CharsetIndex, ClearMode, Color, CursorShape, CursorStyle, Handler, Hyperlink, KeyboardModes,
         KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, NamedColor, PrivateMode, Processor, Rgb,
@@ -29,6 +30,7 @@ use super::modes::{KittyStacks, Modes, MouseEncoding, MouseTracking};
 use super::view::{Cursor, CursorShape, View};
 use crate::domain::{Moment, Size, Span};
 pub(super) use cells::Text;
+use changes::Changes;
 use emulator::{Config, Dimensions, Event, EventListener, NamedColor, Processor, Term, TermMode, Timeout};
 use handler::Watched;
 use std::cell::Cell as StdCell;
@@ -210,6 +212,7 @@ pub struct Screen {
     /// Whether a bookmark was left behind somewhere in the main screen.
     stale: bool,
     was_alternate: bool,
+    changes: Changes,
     dead: Option<String>,
 }
 
@@ -232,6 +235,7 @@ impl Screen {
             bookmarked: false,
             stale: false,
             was_alternate: false,
+            changes: Changes::default(),
             dead: None,
         }
     }
@@ -276,6 +280,7 @@ impl Screen {
         if let Err(message) = contain(|| {
             parse(self);
             self.count_scrolled();
+            self.changes.note(&mut self.term);
         }) {
             self.die(message);
         }
@@ -312,6 +317,7 @@ impl Screen {
         self.guard = Guard::default();
         self.bookmarked = false;
         self.epoch += 1;
+        self.changes.all(&self.term);
         let text = format!("{}\r\n[the terminal emulation failed: {message}]", last.replace('\n', "\r\n"));
         let mut quiet = Policy::default();
         let _ =
@@ -325,6 +331,17 @@ impl Screen {
     #[must_use]
     pub fn dead(&self) -> Option<&str> {
         self.dead.as_deref()
+    }
+
+    /// What it looks like now, as a number that grows with each change: for [`Screen::changed_since`].
+    #[must_use]
+    pub fn mark(&self) -> u64 {
+        self.changes.mark()
+    }
+
+    /// Rows of the live screen that may look different than at that mark.
+    pub fn changed_since(&self, mark: u64) -> impl Iterator<Item = u16> {
+        self.changes.since(mark)
     }
 
     /// Size in cells.

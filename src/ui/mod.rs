@@ -39,21 +39,53 @@ mod which_key;
 pub use colour::ColourDepth;
 pub use style::{Style, Theme};
 
-use crate::app::view_model::{Area, Mode, Overlay, ViewModel};
+use crate::app::view_model::{Area, Mode, Overlay, PaneContent, ViewModel};
+use crate::domain::SessionId;
 use crate::term::CursorShape;
 use borders::{Borders, Weight};
 use canvas::Canvas;
-use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 
-/// Draws the whole screen and places the cursor where there is one to show.
-pub fn draw(frame: &mut Frame<'_>, vm: &ViewModel<'_>, style: &Style) {
-    paint(frame.buffer_mut(), vm, style);
-    if let Some(at) = cursor(frame.area(), vm, style) {
-        frame.set_cursor_position(Position::new(at.x, at.y));
+/// Draws the lines that programs printed on, each into a buffer of its own, where nothing else of the screen changed since
+/// the last frame. `since` gives the mark that a session's screen had then. `None`: the whole is to be drawn.
+#[must_use]
+pub fn lines_printed_on(
+    screen: Rect,
+    vm: &ViewModel<'_>,
+    style: &Style,
+    since: impl Fn(&SessionId) -> Option<u64>,
+) -> Option<Vec<Buffer>> {
+    let over = vm.overlay.is_some() || !vm.notices.is_empty() || covers(vm);
+    if over || vm.panes.iter().any(|pane| pane.banner.is_some()) {
+        return None;
     }
+    let mut lines = Vec::new();
+    for pane in &vm.panes {
+        let PaneContent::Terminal { session, screen: shown, offset, selection, dim, copy_cursor } = &pane.content
+        else {
+            continue;
+        };
+        let mark = since(session)?;
+        if shown.mark() == mark {
+            continue;
+        }
+        if *offset > 0 || selection.is_some() || *dim || copy_cursor.is_some() {
+            return None;
+        }
+        let inner = rect(pane.inner);
+        for row in shown.changed_since(mark).take_while(|row| *row < inner.height) {
+            let line = Rect { y: inner.y + row, height: 1, ..inner };
+            if line.intersection(screen) != line {
+                return None;
+            }
+            let mut buf = Buffer::empty(line);
+            terminal::draw_row(&mut Canvas::new(&mut buf, style), &shown.view(), row, line, false);
+            lines.push(buf);
+        }
+    }
+    Some(lines)
 }
 
 /// Draws the whole screen into a buffer.

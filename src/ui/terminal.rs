@@ -18,16 +18,20 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, view: &View<'_>, area: Rect, past: b
         return;
     }
     for row in 0..shown.height.min(view.rows()) {
-        let y = shown.y + row;
-        canvas.part_wide(shown.x, y);
-        view.for_each_in_row(row, |col, cell| {
-            let width = u16::from(cell.width.clamp(1, 2));
-            if col < shown.width {
-                let fits = col + width <= shown.width;
-                draw_cell(canvas, shown.x + col, y, cell, width, fits, past);
-            }
-        });
+        draw_row(canvas, view, row, Rect { y: shown.y + row, height: 1, ..shown }, past);
     }
+}
+
+/// Draws one row of it.
+pub(super) fn draw_row(canvas: &mut Canvas<'_>, view: &View<'_>, row: u16, line: Rect, past: bool) {
+    canvas.part_wide(line.x, line.y);
+    view.for_each_in_row(row, |col, cell| {
+        let width = u16::from(cell.width.clamp(1, 2));
+        if col < line.width {
+            let fits = col + width <= line.width;
+            draw_cell(canvas, line.x + col, line.y, cell, width, fits, past);
+        }
+    });
 }
 
 fn draw_cell(canvas: &mut Canvas<'_>, x: u16, y: u16, cell: &Cell<'_>, width: u16, fits: bool, past: bool) {

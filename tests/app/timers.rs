@@ -1,7 +1,7 @@
 //! The model wakes only for what changes by time alone, and draws only on change.
 
 use crate::world::{CLIENT, World};
-use hermes_tui::app::Msg;
+use hermes_tui::app::{Changed, Msg};
 use hermes_tui::config::load;
 use hermes_tui::domain::{EndpointId, EnvId, EnvSpec, Event, Moment, Request, Size, Span};
 
@@ -21,7 +21,7 @@ fn without_anything_to_count_there_is_no_timer() {
     }
     quiet(&mut world);
     assert_eq!(world.model.next_timer(world.now), None);
-    assert!(!world.model.dirty(CLIENT));
+    assert_eq!(world.model.changed(CLIENT), Changed::Nothing);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn a_countdown_ticks_once_a_second_on_the_second() {
     assert_eq!((next.0 % 1000, next.since(world.now).0 <= 1000), (0, true));
     world.now = next;
     world.msg(Msg::Timer);
-    assert!(world.model.dirty(CLIENT));
+    assert_eq!(world.model.changed(CLIENT), Changed::All);
 }
 
 #[test]
@@ -115,13 +115,13 @@ fn output_in_a_tab_nobody_looks_at_draws_once_for_its_mark() {
     world.keys("C-b c");
     quiet(&mut world);
     world.output(&first, "a\r\n");
-    assert!(world.model.dirty(CLIENT), "the mark in the tab bar");
+    assert_eq!(world.model.changed(CLIENT), Changed::All, "the mark in the tab bar");
     world.model.drawn(CLIENT);
     world.output(&first, "b\r\n");
-    assert!(!world.model.dirty(CLIENT));
+    assert_eq!(world.model.changed(CLIENT), Changed::Nothing);
     let shown = world.session();
     world.output(&shown, "c");
-    assert!(world.model.dirty(CLIENT));
+    assert_eq!(world.model.changed(CLIENT), Changed::Output);
 }
 
 #[test]

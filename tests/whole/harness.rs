@@ -104,7 +104,7 @@ impl Build<'_> {
             let caps = ClientCaps { colours: 1 << 24, unicode: true };
             let style = Style::new(&Theme::dark(), ColourDepth::from_count(caps.colours), true);
             let frames = Box::new(move |frame| sink.send(frame).is_ok());
-            host.attach(CLIENT, ClientScreen::new(SIZE, caps, style, frames).expect("a screen"), Role::Owner);
+            host.attach(CLIENT, ClientScreen::new(SIZE, caps, style, frames), Role::Owner);
         }
         watcher::watch(&backend, &host.state().choices, inbox.clone());
         let handle = HostHandle::new(inbox.clone());

@@ -21,7 +21,12 @@ impl Model {
         }
         self.screen_for(session);
         let Some(screen) = self.work.screens.get_mut(session) else { return };
+        let before = screen.blocked();
         let fed = screen.feed(now, bytes);
+        if screen.blocked() != before {
+            // Told in the frame.
+            self.touch();
+        }
         self.fed(now, session, fed, cmds);
         self.shed_history();
     }
@@ -44,7 +49,7 @@ impl Model {
         let tabs: Vec<_> = self.work.shown(session).into_iter().map(|(tab, _)| tab).collect();
         if fed.changed {
             for client in self.clients.values_mut() {
-                client.dirty |= client.tab.is_some_and(|t| tabs.contains(&t))
+                client.printed |= client.tab.is_some_and(|t| tabs.contains(&t))
                     || client.only.as_ref().is_some_and(|only| only.session == *session);
             }
             self.mark_tabs(&tabs, false);

@@ -97,6 +97,7 @@ impl Screen {
         if let Err(message) = contain(|| self.resize_now(size)) {
             self.die(message);
         }
+        self.changes.all(&self.term);
     }
 
     fn resize_now(&mut self, size: Size) {
