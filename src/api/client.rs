@@ -1,5 +1,6 @@
 //! The other end of the socket, as the commands use it.
 
+use super::blocking::{self, Listener, Teller};
 use super::error::{ApiError, ErrorCode};
 use super::protocol::{ApiCall, PROTOCOL};
 use crate::runtime::owner::Owner;
@@ -54,7 +55,7 @@ pub struct Client {
     waiting: VecDeque<(String, Value)>,
 }
 
-fn lost(error: &io::Error) -> ApiError {
+pub(super) fn lost(error: &io::Error) -> ApiError {
     ApiError::new(
         ErrorCode::NoHost,
         format!("lost the connection to the host: {error}"),
@@ -84,7 +85,7 @@ impl Receiver {
     }
 }
 
-fn parse(line: &[u8]) -> Result<Message, ApiError> {
+pub(super) fn parse(line: &[u8]) -> Result<Message, ApiError> {
     let strange = || ApiError::new(ErrorCode::Protocol, "the host sent what is no message", "see the host's log");
     let mut value: Value = serde_json::from_slice(line).map_err(|_| strange())?;
     if let Some(method) = value.get("method").and_then(Value::as_str).map(str::to_owned) {
@@ -117,11 +118,7 @@ impl Sender {
     /// # Errors
     /// The connection ended.
     pub async fn tell(&mut self, call: &ApiCall) -> Result<(), ApiError> {
-        let mut message = call.to_message(0);
-        if let Some(message) = message.as_object_mut() {
-            message.remove("id");
-        }
-        self.put(&message).await
+        self.put(&call.to_notification()).await
     }
 
     async fn put(&mut self, message: &Value) -> Result<(), ApiError> {
@@ -197,6 +194,16 @@ impl Client {
                 return Ok((method, params));
             }
         }
+    }
+
+    /// The connection for threads: everything that came and was not read comes first there.
+    ///
+    /// # Errors
+    /// It cannot be made blocking.
+    pub fn into_blocking(self) -> io::Result<(Teller, Listener)> {
+        let Self { receiver: Receiver { read, buffer, .. }, sender, waiting } = self;
+        let stream = read.reunite(sender.write).map_err(io::Error::other)?;
+        blocking::halves(stream.into_std()?, buffer, waiting)
     }
 
     /// Both halves apart, and the notifications that already came.

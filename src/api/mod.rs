@@ -5,6 +5,7 @@
 
 pub mod about;
 mod adopt;
+pub mod blocking;
 pub mod client;
 pub mod dispatch;
 pub mod error;

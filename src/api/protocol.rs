@@ -610,6 +610,14 @@ impl ApiCall {
         message["id"] = json!(id);
         message
     }
+
+    /// The call as a message that wants no answer.
+    #[must_use]
+    pub fn to_notification(&self) -> Value {
+        let mut message = serde_json::to_value(self).unwrap_or_else(|_| json!({}));
+        message["jsonrpc"] = json!("2.0");
+        message
+    }
 }
 
 /// Turns what the deserialiser says into what was tried, why it failed, and the nearest name.

@@ -1,19 +1,23 @@
 //! The client's side of the screen: this terminal shows what a host draws, and tells it what is typed.
 
-use super::client::{Client, Message, Sender};
+use super::blocking::{Listener, Teller};
+use super::client::{Client, Message};
 use super::error::{ApiError, ErrorCode};
 use super::protocol::{ApiCall, SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput};
-use crate::runtime::terminal::{self, Input, TerminalGuard};
+use crate::runtime::terminal::{self, TerminalGuard};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crossterm::event::{Event as TermEvent, KeyEventKind};
-use serde_json::Value;
 use std::io;
+use std::sync::Arc;
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc;
 
 /// A paste is sent in parts of this many bytes: escaped, each still fits into one message.
 const PASTE_PART: usize = 128 << 10;
+/// What the host has sent before its end is shown within this time, or not at all.
+const LAST_FRAMES: Duration = Duration::from_secs(2);
 
 /// Why the screen is no longer shown.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -60,7 +64,7 @@ pub async fn show(mut client: Client, read_only: bool, what: What) -> Result<Lef
     let attach = ScreenAttach { size, colours, unicode, read_only, env, session };
     let welcome = client.call(&ApiCall::ScreenAttach(attach)).await?;
     let _guard = TerminalGuard::take(welcome["mouse"] == true).map_err(|error| cannot_open(&error))?;
-    Shown::new(client)?.run().await
+    run(client).await
 }
 
 fn cannot_open(error: &io::Error) -> ApiError {
@@ -71,121 +75,110 @@ fn cannot_open(error: &io::Error) -> ApiError {
     )
 }
 
-/// What the threads of the terminal say.
-enum News {
-    Drawn,
-    Gone,
+/// Shows frames and sends keys until either side has enough. A thread for each: what is typed and what is shown goes
+/// straight from one end to the other.
+async fn run(client: Client) -> Result<Left, ApiError> {
+    let ends = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
+    let mut ends = ends.map(signal).into_iter().collect::<io::Result<Vec<_>>>().map_err(|e| cannot_open(&e))?;
+    let (teller, listener) = client.into_blocking().map_err(|e| cannot_open(&e))?;
+    let connection = listener.connection().map_err(|e| cannot_open(&e))?;
+    let teller = Arc::new(teller);
+    let (over, mut overs) = mpsc::unbounded_channel();
+    let (shows, types, gone, lost) = (over.clone(), over.clone(), over.clone(), over);
+    let typing = Arc::clone(&teller);
+    std::thread::spawn(move || drop(shows.send(show_frames(listener, &teller))));
+    std::thread::spawn(move || {
+        if let Err(error) = send_keys(&typing) {
+            tracing::warn!("the terminal cannot be read: {error}");
+            drop(types.send(Ok(Left::Gone)));
+        }
+    });
+    terminal::watch_for_hangup(move || drop(gone.send(Ok(Left::Gone))));
+    // A terminal that takes nothing keeps the end of the host from being read.
+    terminal::hangup_of(connection, move || {
+        std::thread::sleep(LAST_FRAMES);
+        drop(lost.send(Ok(Left::HostEnded)));
+    });
+    let ended = futures_util::future::select_all(ends.iter_mut().map(|one| Box::pin(one.recv())));
+    tokio::select! {
+        biased;
+        left = overs.recv() => left.unwrap_or(Ok(Left::Gone)),
+        _ = ended => Ok(Left::Gone),
+    }
 }
 
-struct Shown {
-    sender: Sender,
-    receiver: super::client::Receiver,
-    /// Frames that came with the welcome.
-    early: Vec<(String, Value)>,
-    frames: std::sync::mpsc::Sender<Vec<u8>>,
-    news: mpsc::UnboundedReceiver<News>,
-}
-
-impl Shown {
-    fn new(client: Client) -> Result<Self, ApiError> {
-        let (told, news) = mpsc::unbounded_channel();
-        let (drawn, lost) = (told.clone(), told);
-        let frames = terminal::frame_writer(move || drop(drawn.send(News::Drawn)), move || drop(lost.send(News::Gone)));
-        let (sender, receiver, early) = client.split();
-        Ok(Self { sender, receiver, early: early.into(), frames, news })
-    }
-
-    async fn run(mut self) -> Result<Left, ApiError> {
-        let ends = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
-        let mut ends = ends.map(signal).into_iter().collect::<io::Result<Vec<_>>>().map_err(|e| cannot_open(&e))?;
-        let mut input = terminal::input();
-        for (method, params) in std::mem::take(&mut self.early) {
-            if let Some(left) = self.told(&method, &params) {
-                return Ok(left);
+/// Shows what the host draws, until it ends or says why there is no more.
+fn show_frames(mut listener: Listener, teller: &Teller) -> Result<Left, ApiError> {
+    loop {
+        let (method, params) = match listener.next()? {
+            Message::Notification { method, params } => (method, params),
+            Message::Answer { answer, .. } => {
+                answer?;
+                continue;
             }
-        }
-        loop {
-            let ended = futures_util::future::select_all(ends.iter_mut().map(|one| Box::pin(one.recv())));
-            tokio::select! {
-                biased;
-                message = self.receiver.next() => match message? {
-                    Message::Notification { method, params } => {
-                        if let Some(left) = self.told(&method, &params) {
-                            return Ok(left);
-                        }
-                    }
-                    Message::Answer { answer, .. } => {
-                        answer?;
-                    }
-                },
-                news = self.news.recv() => match news {
-                    Some(News::Drawn) => self.send(vec![ScreenEvent::Drawn]).await?,
-                    Some(News::Gone) | None => return Ok(Left::Gone),
-                },
-                some = input.recv() => {
-                    let Some(Input::Event(event)) = some else { return Ok(Left::Gone) };
-                    let mut all = vec![event];
-                    while let Ok(more) = input.try_recv() {
-                        match more {
-                            Input::Event(event) => all.push(event),
-                            Input::Gone => return Ok(Left::Gone),
-                        }
-                    }
-                    self.typed(all).await?;
-                }
-                _ = ended => return Ok(Left::Gone),
-            }
-        }
-    }
-
-    fn told(&mut self, method: &str, params: &Value) -> Option<Left> {
-        match method {
+        };
+        match method.as_str() {
             SCREEN_FRAME => {
                 let frame = params["data"].as_str().and_then(|text| BASE64.decode(text).ok()).unwrap_or_default();
-                // The thread ends with the terminal, and has said so.
-                let _ = self.frames.send(frame);
-                None
+                match terminal::write_frame(&frame) {
+                    // A host that is gone is heard of by listening.
+                    Ok(true) => drop(tell(teller, vec![ScreenEvent::Drawn])),
+                    Ok(false) => return Ok(Left::Gone),
+                    Err(error) => {
+                        tracing::warn!("the terminal is gone: {error}");
+                        return Ok(Left::Gone);
+                    }
+                }
             }
-            SCREEN_LEFT if params["over"] == true => Some(Left::SessionOver {
-                exit_code: params["exit_code"].as_i64(),
-                why: params["why"].as_str().unwrap_or_default().to_owned(),
-            }),
-            SCREEN_LEFT => Some(if params["host_ended"] == true { Left::HostEnded } else { Left::Detached }),
-            _ => None,
+            SCREEN_LEFT if params["over"] == true => {
+                return Ok(Left::SessionOver {
+                    exit_code: params["exit_code"].as_i64(),
+                    why: params["why"].as_str().unwrap_or_default().to_owned(),
+                });
+            }
+            SCREEN_LEFT => return Ok(if params["host_ended"] == true { Left::HostEnded } else { Left::Detached }),
+            _ => {}
         }
     }
+}
 
-    async fn typed(&mut self, all: Vec<TermEvent>) -> Result<(), ApiError> {
+/// Sends what the terminal sends, for as long as somebody takes it.
+fn send_keys(teller: &Teller) -> io::Result<()> {
+    loop {
         let mut waiting = Vec::new();
-        for event in all {
+        let mut told = Ok(());
+        for event in terminal::events()? {
             match event {
                 TermEvent::Key(key) if key.kind == KeyEventKind::Release => {}
                 TermEvent::Paste(text) => {
-                    self.send(std::mem::take(&mut waiting)).await?;
-                    self.paste(&text).await?;
+                    told = told.and_then(|()| tell(teller, std::mem::take(&mut waiting)));
+                    told = told.and_then(|()| paste(teller, &text));
                 }
                 event => waiting.push(ScreenEvent::Terminal(event)),
             }
         }
-        self.send(waiting).await
-    }
-
-    async fn paste(&mut self, mut text: &str) -> Result<(), ApiError> {
-        loop {
-            let end = (0..=PASTE_PART.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-            let (part, rest) = text.split_at(end);
-            self.send(vec![ScreenEvent::Paste { text: part.to_owned(), last: rest.is_empty() }]).await?;
-            if rest.is_empty() {
-                return Ok(());
-            }
-            text = rest;
-        }
-    }
-
-    async fn send(&mut self, events: Vec<ScreenEvent>) -> Result<(), ApiError> {
-        if events.is_empty() {
+        if told.and_then(|()| tell(teller, waiting)).is_err() {
+            // Whoever listens hears of it too, and why.
             return Ok(());
         }
-        self.sender.tell(&ApiCall::ScreenInput(ScreenInput { events })).await
     }
+}
+
+fn paste(teller: &Teller, mut text: &str) -> Result<(), ApiError> {
+    loop {
+        let end = (0..=PASTE_PART.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+        let (part, rest) = text.split_at(end);
+        tell(teller, vec![ScreenEvent::Paste { text: part.to_owned(), last: rest.is_empty() }])?;
+        if rest.is_empty() {
+            return Ok(());
+        }
+        text = rest;
+    }
+}
+
+fn tell(teller: &Teller, events: Vec<ScreenEvent>) -> Result<(), ApiError> {
+    if events.is_empty() {
+        return Ok(());
+    }
+    teller.tell(&ApiCall::ScreenInput(ScreenInput { events }))
 }

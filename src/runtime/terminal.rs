@@ -171,6 +171,18 @@ pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
     input
 }
 
+/// Waits for what the terminal of this process sends, and gives all that is there.
+///
+/// # Errors
+/// It cannot be read.
+pub fn events() -> io::Result<Vec<TermEvent>> {
+    let mut all = vec![event::read()?];
+    while event::poll(Duration::ZERO)? {
+        all.push(event::read()?);
+    }
+    Ok(all)
+}
+
 /// What the model is told of an event of a client's terminal.
 #[must_use]
 pub fn message(client: ClientId, event: TermEvent) -> Option<Msg> {
@@ -185,12 +197,16 @@ pub fn message(client: ClientId, event: TermEvent) -> Option<Msg> {
     })
 }
 
-/// Tells when the terminal of this process is gone. Waits for no readable input, so that only a hang-up wakes it.
-fn watch_for_hangup(gone: impl FnOnce() + Send + 'static) {
+/// Tells when the terminal of this process is gone.
+pub fn watch_for_hangup(gone: impl FnOnce() + Send + 'static) {
+    hangup_of(io::stdin(), gone);
+}
+
+/// Tells when the other end is gone. Waits for no readable input, so that only a hang-up wakes it.
+pub fn hangup_of(what: impl AsFd + Send + 'static, gone: impl FnOnce() + Send + 'static) {
     std::thread::spawn(move || {
-        let stdin = io::stdin();
         loop {
-            let mut asked = [PollFd::new(stdin.as_fd(), PollFlags::empty())];
+            let mut asked = [PollFd::new(what.as_fd(), PollFlags::empty())];
             match poll(&mut asked, PollTimeout::NONE) {
                 Err(Errno::EINTR) => {}
                 Ok(1..) => return gone(),
@@ -210,20 +226,31 @@ pub fn frame_writer(
     let (frames, queue) = mpsc::channel::<Vec<u8>>();
     std::thread::spawn(move || {
         for frame in queue {
-            let mut out = io::stdout().lock();
-            if !ACTIVE.load(Ordering::SeqCst) {
-                // Given back meanwhile: a late frame would lie over the shell's screen.
-                return;
+            match write_frame(&frame) {
+                Ok(true) => drained(),
+                Ok(false) => return,
+                Err(e) => {
+                    tracing::warn!("the terminal is gone: {e}");
+                    return gone();
+                }
             }
-            if let Err(e) = out.write_all(&frame).and_then(|()| out.flush()) {
-                tracing::warn!("the terminal is gone: {e}");
-                return gone();
-            }
-            drop(out);
-            drained();
         }
     });
     frames
+}
+
+/// Writes a frame to standard output. False if the terminal was given back: a late frame would lie over the shell's screen.
+///
+/// # Errors
+/// The terminal takes nothing more.
+pub fn write_frame(frame: &[u8]) -> io::Result<bool> {
+    let mut out = io::stdout().lock();
+    if !ACTIVE.load(Ordering::SeqCst) {
+        return Ok(false);
+    }
+    out.write_all(frame)?;
+    out.flush()?;
+    Ok(true)
 }
 
 #[cfg(test)]

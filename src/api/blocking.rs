@@ -1,0 +1,84 @@
+//! A connection for threads that do nothing else: one listens, any of them tells. What a person types and sees goes through
+//! two of them, and no other thread has to be woken for it.
+
+use super::client::{Message, lost, parse};
+use super::error::ApiError;
+use super::protocol::ApiCall;
+use serde_json::Value;
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::{Mutex, PoisonError};
+
+/// The sending half.
+#[derive(Debug)]
+pub struct Teller(Mutex<UnixStream>);
+
+/// The receiving half.
+#[derive(Debug)]
+pub struct Listener {
+    read: UnixStream,
+    buffer: Vec<u8>,
+    early: VecDeque<(String, Value)>,
+}
+
+/// Both halves of a connection that says what it says in blocking calls from now on.
+///
+/// # Errors
+/// It cannot be made so.
+pub(super) fn halves(
+    stream: UnixStream,
+    buffer: Vec<u8>,
+    early: VecDeque<(String, Value)>,
+) -> io::Result<(Teller, Listener)> {
+    stream.set_nonblocking(false)?;
+    Ok((Teller(Mutex::new(stream.try_clone()?)), Listener { read: stream, buffer, early }))
+}
+
+impl Teller {
+    /// Sends a call that needs no answer.
+    ///
+    /// # Errors
+    /// The connection ended.
+    pub fn tell(&self, call: &ApiCall) -> Result<(), ApiError> {
+        let mut line = call.to_notification().to_string();
+        line.push('\n');
+        let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        stream.write_all(line.as_bytes()).map_err(|error| lost(&error))
+    }
+}
+
+impl Listener {
+    /// Waits for the next message.
+    ///
+    /// # Errors
+    /// The connection ended, or the host sent what is no message.
+    pub fn next(&mut self) -> Result<Message, ApiError> {
+        if let Some((method, params)) = self.early.pop_front() {
+            return Ok(Message::Notification { method, params });
+        }
+        let mut looked_at = 0;
+        loop {
+            if let Some(at) = self.buffer[looked_at..].iter().position(|byte| *byte == b'\n') {
+                let line: Vec<u8> = self.buffer.drain(..=looked_at + at).collect();
+                return parse(&line);
+            }
+            looked_at = self.buffer.len();
+            let mut piece = [0; 16 << 10];
+            match self.read.read(&mut piece) {
+                Ok(0) => return Err(lost(&io::Error::new(io::ErrorKind::UnexpectedEof, "it closed it"))),
+                Ok(read) => self.buffer.extend_from_slice(&piece[..read]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(lost(&error)),
+            }
+        }
+    }
+
+    /// The connection, to wait for its end.
+    ///
+    /// # Errors
+    /// There is no descriptor left.
+    pub fn connection(&self) -> io::Result<UnixStream> {
+        self.read.try_clone()
+    }
+}
