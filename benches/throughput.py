@@ -36,8 +36,11 @@ def show(terminal, file, mark):
     terminal.keys(b"clear\r")
     terminal.quiet(0.3)
     began, shown = time.perf_counter(), b""
-    terminal.keys(b"cat %s; clear; echo en''d-%d\r" % (file.encode(), mark))
-    while b"end-%d" % mark not in text(shown):
+    # A character that never stood anywhere before is sent whatever stood in its place.
+    end = chr(0xAC00 + mark).encode()
+    octal = "".join(f"\\{byte:o}" for byte in end)
+    terminal.keys(f"cat {file}; clear; printf '{octal}\\n'\r".encode())
+    while end not in text(shown):
         shown = (shown + terminal.read(0.5))[-100000:]
         if time.perf_counter() - began > 240:
             raise SystemExit(f"{file}: the end was never shown, but {shown[-500:]!r}")
