@@ -61,8 +61,8 @@ fn a_turn_from_elsewhere_appears_by_itself_with_feed_and_shell() {
     tmux.wait_until("the session again", |s| s.contains("agent@c1") && !s.contains("r starts"));
     // The turn list leads to the first turn.
     tmux.leader("t");
-    let list = tmux.wait_until("the turn list", |s| s.contains("turns") && s.contains("turn 3"));
-    assert!(list.contains("1 failed"), "{list}");
+    // The keys after the leader may be in sight for a moment before: what only the list says is waited for.
+    tmux.wait("1 failed");
     tmux.keys(&["Escape"]);
     end(&profile);
 }
