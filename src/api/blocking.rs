@@ -53,7 +53,7 @@ impl Listener {
     ///
     /// # Errors
     /// The connection ended, or the host sent what is no message.
-    pub fn next(&mut self) -> Result<Message, ApiError> {
+    pub fn listen(&mut self) -> Result<Message, ApiError> {
         if let Some((method, params)) = self.early.pop_front() {
             return Ok(Message::Notification { method, params });
         }

@@ -110,7 +110,7 @@ async fn run(client: Client) -> Result<Left, ApiError> {
 /// Shows what the host draws, until it ends or says why there is no more.
 fn show_frames(mut listener: Listener, teller: &Teller) -> Result<Left, ApiError> {
     loop {
-        let (method, params) = match listener.next()? {
+        let (method, params) = match listener.listen()? {
             Message::Notification { method, params } => (method, params),
             Message::Answer { answer, .. } => {
                 answer?;

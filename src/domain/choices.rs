@@ -204,7 +204,8 @@ impl State {
         let (endpoint, called, sandbox) = (env.spec.endpoint.clone(), env.books.called.clone(), env.sandbox.clone());
         let mut by = Vec::new();
         if let Some(known) = self.choices.known.get_mut(&endpoint) {
-            by.extend(known.extract_if(.., |_, known| known.env == *id).map(|(_, known)| known.by));
+            by.extend(known.values().filter(|known| known.env == *id).map(|known| known.by.clone()));
+            known.retain(|_, known| known.env != *id);
         }
         let Some(chosen) = self.choices.shown.get_mut(&endpoint) else { return };
         let before = chosen.len();
