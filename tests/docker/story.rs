@@ -6,8 +6,8 @@ use super::world::World;
 use bollard::Docker;
 use bollard::models::{ContainerCreateBody, HostConfig};
 use bollard::query_parameters::{
-    CreateContainerOptionsBuilder, InspectContainerOptions, RenameContainerOptionsBuilder,
-    RestartContainerOptionsBuilder, StartContainerOptions,
+    CreateContainerOptionsBuilder, InspectContainerOptions, RemoveContainerOptionsBuilder,
+    RenameContainerOptionsBuilder, RestartContainerOptionsBuilder, StartContainerOptions,
 };
 use hermes_tui::app::Msg;
 use hermes_tui::backend::Backend;
@@ -149,6 +149,37 @@ async fn a_container_of_somebody_else_that_is_renamed_stays_what_it_is() {
     story.profile.shut_down();
     story.profile.serve();
     assert_eq!(story.profile.json(&["env", "list"])["environments"], serde_json::json!([]));
+    story.over().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_takes_the_name_of_a_chosen_container_goes_on_as_its_environment() {
+    let Some(story) = Story::new().await else { return };
+    let docker = engine::client(&story.cleaner.socket).await;
+    let make = async |name: &str| {
+        let id = engine::somebody_elses(&story.cleaner.socket, &story.cleaner.image.name, |_| {}).await;
+        story.cleaner.others.lock().expect("whole").push(id.clone());
+        let options = RenameContainerOptionsBuilder::default().name(name).build();
+        docker.rename_container(&id, options).await.expect("renamed");
+        id
+    };
+    let name = format!("htui-web-{}", std::process::id());
+    let old = make(&name).await;
+    story.profile.json(&["env", "adopt", &name]);
+    let env = story.profile.env(&name);
+    // As compose makes one anew: under another name first, the old one goes, and the name is given on.
+    let new = make(&format!("{name}-next")).await;
+    let options = RemoveContainerOptionsBuilder::default().force(true).build();
+    docker.remove_container(&old, Some(options)).await.expect("removed");
+    story.cleaner.others.lock().expect("whole").retain(|id| *id != old);
+    let options = RenameContainerOptionsBuilder::default().name(&name).build();
+    docker.rename_container(&new, options).await.expect("renamed");
+    let found = wait_for("the new one", SOON, || {
+        let list = story.profile.json(&["env", "list"]);
+        let all = list["environments"].as_array()?.clone();
+        all.into_iter().find(|env| env["sandbox"]["id"] == new.as_str())
+    });
+    assert_eq!((&found["id"], &found["name"]), (&env["id"], &env["name"]));
     story.over().await;
 }
 

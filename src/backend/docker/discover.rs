@@ -75,7 +75,9 @@ impl Inner {
         let before = std::mem::take(&mut known.listed);
         known.due = None;
         known.owners.clear();
-        let mut taken: BTreeSet<EnvId> = known.chosen.known.values().cloned().collect();
+        // What is gone keeps no environment from the one that took its place.
+        let there = others.iter().filter_map(|(_, seen)| known.chosen.known.get(&seen.sandbox));
+        let mut taken: BTreeSet<EnvId> = there.cloned().collect();
         let mut all = Vec::new();
         for (origin, seen) in others {
             let env = known.chosen.known.get(&seen.sandbox).filter(|_| origin == Origin::Foreign).cloned();
