@@ -71,7 +71,8 @@ pub fn lines_printed_on(
         if shown.mark() == mark {
             continue;
         }
-        if *offset > 0 || selection.is_some() || *dim || copy_cursor.is_some() {
+        // A mark from the future is that of another screen.
+        if shown.mark() < mark || *offset > 0 || selection.is_some() || *dim || copy_cursor.is_some() {
             return None;
         }
         let inner = rect(pane.inner);

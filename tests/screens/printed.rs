@@ -98,3 +98,18 @@ fn a_key_costs_its_line_and_nothing_costs_no_frame() {
     assert!((1..100).contains(&bytes), "{bytes}");
     assert_eq!(draw(&program, &mut terminal), 0);
 }
+
+#[test]
+fn another_screen_of_the_same_session_is_drawn_whole() {
+    let room = inner(crate::frame(SIZE.cols, SIZE.rows).panes_area);
+    let size = Size { rows: room.height, cols: room.width };
+    let mut first = Screen::new(size, 100);
+    (0..5).for_each(|_| drop(first.feed(NOW, b"of the first\r\n")));
+    let mut second = Screen::new(size, 100);
+    second.feed(NOW, b"of the second");
+    let mut terminal = Terminal::new();
+    terminal.draw(&with_shell(SIZE.cols, SIZE.rows, &first), Changed::All);
+    terminal.draw(&with_shell(SIZE.cols, SIZE.rows, &second), Changed::Output);
+    let shown = terminal.looks();
+    assert!(shown.contains("of the second") && !shown.contains("of the first"), "{shown}");
+}
