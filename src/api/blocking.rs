@@ -1,7 +1,7 @@
 //! A connection for threads that do nothing else: one listens, any of them tells. What a person types and sees goes through
 //! two of them, and no other thread has to be woken for it.
 
-use super::client::{Message, lost, parse};
+use super::client::{Arrived, Message, closed, lost};
 use super::error::ApiError;
 use super::protocol::ApiCall;
 use serde_json::Value;
@@ -18,7 +18,7 @@ pub struct Teller(Mutex<UnixStream>);
 #[derive(Debug)]
 pub struct Listener {
     read: UnixStream,
-    buffer: Vec<u8>,
+    arrived: Arrived,
     early: VecDeque<(String, Value)>,
 }
 
@@ -28,11 +28,11 @@ pub struct Listener {
 /// It cannot be made so.
 pub(super) fn halves(
     stream: UnixStream,
-    buffer: Vec<u8>,
+    arrived: Arrived,
     early: VecDeque<(String, Value)>,
 ) -> io::Result<(Teller, Listener)> {
     stream.set_nonblocking(false)?;
-    Ok((Teller(Mutex::new(stream.try_clone()?)), Listener { read: stream, buffer, early }))
+    Ok((Teller(Mutex::new(stream.try_clone()?)), Listener { read: stream, arrived, early }))
 }
 
 impl Teller {
@@ -57,17 +57,14 @@ impl Listener {
         if let Some((method, params)) = self.early.pop_front() {
             return Ok(Message::Notification { method, params });
         }
-        let mut looked_at = 0;
+        let mut piece = [0; 16 << 10];
         loop {
-            if let Some(at) = self.buffer[looked_at..].iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.buffer.drain(..=looked_at + at).collect();
-                return parse(&line);
+            if let Some(message) = self.arrived.message() {
+                return message;
             }
-            looked_at = self.buffer.len();
-            let mut piece = [0; 16 << 10];
             match self.read.read(&mut piece) {
-                Ok(0) => return Err(lost(&io::Error::new(io::ErrorKind::UnexpectedEof, "it closed it"))),
-                Ok(read) => self.buffer.extend_from_slice(&piece[..read]),
+                Ok(0) => return Err(closed()),
+                Ok(read) => self.arrived.bytes.extend_from_slice(&piece[..read]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(lost(&error)),
             }

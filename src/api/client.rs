@@ -32,12 +32,36 @@ pub enum Message {
     },
 }
 
+/// What came from the host and is no whole message yet.
+#[derive(Debug, Default)]
+pub(super) struct Arrived {
+    pub(super) bytes: Vec<u8>,
+    looked_at: usize,
+}
+
+/// The host closed the connection.
+pub(super) fn closed() -> ApiError {
+    lost(&io::Error::new(io::ErrorKind::UnexpectedEof, "it closed it"))
+}
+
+impl Arrived {
+    /// The next message, if all of it came.
+    pub(super) fn message(&mut self) -> Option<Result<Message, ApiError>> {
+        let Some(at) = self.bytes[self.looked_at..].iter().position(|byte| *byte == b'\n') else {
+            self.looked_at = self.bytes.len();
+            return None;
+        };
+        let line: Vec<u8> = self.bytes.drain(..=self.looked_at + at).collect();
+        self.looked_at = 0;
+        Some(parse(&line))
+    }
+}
+
 /// The receiving half.
 #[derive(Debug)]
 pub struct Receiver {
     read: OwnedReadHalf,
-    buffer: Vec<u8>,
-    looked_at: usize,
+    arrived: Arrived,
 }
 
 /// The sending half.
@@ -70,14 +94,11 @@ impl Receiver {
     /// The connection ended, or the host sent what is no message.
     pub async fn next(&mut self) -> Result<Message, ApiError> {
         loop {
-            if let Some(at) = self.buffer[self.looked_at..].iter().position(|byte| *byte == b'\n') {
-                let line: Vec<u8> = self.buffer.drain(..=self.looked_at + at).collect();
-                self.looked_at = 0;
-                return parse(&line);
+            if let Some(message) = self.arrived.message() {
+                return message;
             }
-            self.looked_at = self.buffer.len();
-            match self.read.read_buf(&mut self.buffer).await {
-                Ok(0) => return Err(lost(&io::Error::new(io::ErrorKind::UnexpectedEof, "it closed it"))),
+            match self.read.read_buf(&mut self.arrived.bytes).await {
+                Ok(0) => return Err(closed()),
                 Ok(_) => {}
                 Err(error) => return Err(lost(&error)),
             }
@@ -85,7 +106,7 @@ impl Receiver {
     }
 }
 
-pub(super) fn parse(line: &[u8]) -> Result<Message, ApiError> {
+fn parse(line: &[u8]) -> Result<Message, ApiError> {
     let strange = || ApiError::new(ErrorCode::Protocol, "the host sent what is no message", "see the host's log");
     let mut value: Value = serde_json::from_slice(line).map_err(|_| strange())?;
     if let Some(method) = value.get("method").and_then(Value::as_str).map(str::to_owned) {
@@ -113,14 +134,6 @@ impl Sender {
         Ok(id)
     }
 
-    /// Sends a call that needs no answer.
-    ///
-    /// # Errors
-    /// The connection ended.
-    pub async fn tell(&mut self, call: &ApiCall) -> Result<(), ApiError> {
-        self.put(&call.to_notification()).await
-    }
-
     async fn put(&mut self, message: &Value) -> Result<(), ApiError> {
         let mut line = message.to_string().into_bytes();
         line.push(b'\n');
@@ -137,7 +150,7 @@ impl Client {
         let stream = UnixStream::connect(socket).await.map_err(|error| no_host(socket, &error))?;
         let (read, write) = stream.into_split();
         let mut client = Self {
-            receiver: Receiver { read, buffer: Vec::new(), looked_at: 0 },
+            receiver: Receiver { read, arrived: Arrived::default() },
             sender: Sender { write, next: 1 },
             waiting: VecDeque::new(),
         };
@@ -201,9 +214,9 @@ impl Client {
     /// # Errors
     /// It cannot be made blocking.
     pub fn into_blocking(self) -> io::Result<(Teller, Listener)> {
-        let Self { receiver: Receiver { read, buffer, .. }, sender, waiting } = self;
+        let Self { receiver: Receiver { read, arrived }, sender, waiting } = self;
         let stream = read.reunite(sender.write).map_err(io::Error::other)?;
-        blocking::halves(stream.into_std()?, buffer, waiting)
+        blocking::halves(stream.into_std()?, arrived, waiting)
     }
 
     /// Both halves apart, and the notifications that already came.

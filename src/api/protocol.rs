@@ -605,8 +605,7 @@ impl ApiCall {
     /// Method and parameters as they are sent.
     #[must_use]
     pub fn to_message(&self, id: u64) -> Value {
-        let mut message = serde_json::to_value(self).unwrap_or_else(|_| json!({}));
-        message["jsonrpc"] = json!("2.0");
+        let mut message = self.to_notification();
         message["id"] = json!(id);
         message
     }
