@@ -63,8 +63,10 @@ pub async fn show(mut client: Client, read_only: bool, what: What) -> Result<Lef
     let (size, colours, unicode) = ([size.rows, size.cols], caps.colours, caps.unicode);
     let attach = ScreenAttach { size, colours, unicode, read_only, env, session };
     let welcome = client.call(&ApiCall::ScreenAttach(attach)).await?;
-    let _guard = TerminalGuard::take(welcome["mouse"] == true).map_err(|error| cannot_open(&error))?;
-    run(client).await
+    let guard = TerminalGuard::take(welcome["mouse"] == true).map_err(|error| cannot_open(&error))?;
+    let left = run(client).await;
+    // Whatever it is, it cannot be told in a terminal that takes nothing.
+    if guard.give_back() { left } else { Ok(Left::Gone) }
 }
 
 fn cannot_open(error: &io::Error) -> ApiError {

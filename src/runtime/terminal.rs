@@ -53,6 +53,14 @@ impl TerminalGuard {
     }
 }
 
+impl TerminalGuard {
+    /// Gives the terminal back. False if it takes nothing any more: nothing can be said in it then.
+    #[must_use]
+    pub fn give_back(self) -> bool {
+        restore()
+    }
+}
+
 impl Drop for TerminalGuard {
     fn drop(&mut self) {
         restore();
@@ -60,21 +68,25 @@ impl Drop for TerminalGuard {
 }
 
 /// Gives the terminal back: cooked, main screen, cursor shown, mouse, paste, focus and keyboard modes off.
-/// Does nothing when it is not ours. Safe from a panic hook.
-pub fn restore() {
+/// Does nothing when it is not ours. Safe from a panic hook. False if it takes nothing any more.
+pub fn restore() -> bool {
     if !ACTIVE.swap(false, Ordering::SeqCst) {
-        return;
+        return true;
     }
-    // A terminal that takes nothing any more must not keep the process: its writes wait in a thread of their own.
+    let taken = in_reason(|| leave(&mut io::stdout().lock()));
+    let _ = terminal::disable_raw_mode();
+    taken
+}
+
+/// Writes to a terminal that may take nothing any more, which must not keep the process: in a thread of its own. Whether
+/// it was done in time.
+fn in_reason(write: impl FnOnce() + Send + 'static) -> bool {
     let (done, over) = mpsc::channel();
-    let leaving = std::thread::Builder::new().spawn(move || {
-        leave(&mut io::stdout().lock());
+    let writing = std::thread::Builder::new().spawn(move || {
+        write();
         let _ = done.send(());
     });
-    if leaving.is_ok() {
-        let _ = over.recv_timeout(LONGEST_LEAVE);
-    }
-    let _ = terminal::disable_raw_mode();
+    writing.is_ok() && over.recv_timeout(LONGEST_LEAVE).is_ok()
 }
 
 fn leave(out: &mut impl Write) {
@@ -92,16 +104,11 @@ fn leave(out: &mut impl Write) {
 
 /// Writes last words to standard error. A terminal that takes nothing does not hold up the end.
 pub fn last_words(lines: Vec<String>) {
-    let (done, over) = mpsc::channel();
-    let speaking = std::thread::Builder::new().spawn(move || {
+    in_reason(|| {
         for line in lines {
             let _ = writeln!(io::stderr(), "hermes-tui: {line}");
         }
-        let _ = done.send(());
     });
-    if speaking.is_ok() {
-        let _ = over.recv_timeout(LONGEST_LEAVE);
-    }
 }
 
 /// Size of the terminal now; 80x24 where it does not say.

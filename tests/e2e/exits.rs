@@ -208,21 +208,41 @@ fn a_terminal_that_fails_ends_its_client_and_nothing_else() {
     Bare::wait(&mut again.child);
 }
 
-#[test]
-fn a_terminal_that_takes_nothing_does_not_hold_up_the_end() {
-    let profile = Profile::new();
-    let mut bare = Bare::with_a_shell(&profile, &["--foreground"]);
+/// A program on a terminal that is full, and stays so.
+fn stuck(profile: &Profile, args: &[&str]) -> Bare {
+    let mut bare = Bare::with_a_shell(profile, args);
     // Nobody reads from here on: the program's writes block as soon as the terminal is full.
     bare.master.write_all(b"yes $RANDOM$RANDOM$RANDOM$RANDOM\r").expect("written");
-    let host = profile.host_process();
     // One look may meet a write that is under way; a terminal that is full stays so.
     let mut full = 0;
     wait_for("a full terminal", PATIENCE, || {
         full = if takes_more(&bare.slave) { 0 } else { full + 1 };
         (full == 20).then_some(())
     });
-    host.signal(Signal::SIGTERM);
+    bare
+}
+
+#[test]
+fn a_terminal_that_takes_nothing_does_not_hold_up_the_end() {
+    let profile = Profile::new();
+    let mut bare = stuck(&profile, &["--foreground"]);
+    profile.host_process().signal(Signal::SIGTERM);
     Bare::wait(&mut bare.child);
+}
+
+#[test]
+fn a_client_on_a_terminal_that_takes_nothing_ends_with_its_host_and_by_word() {
+    let profile = Profile::new();
+    let mut bare = stuck(&profile, &[]);
+    profile.shut_down();
+    Bare::wait(&mut bare.child);
+    let profile = Profile::new();
+    let mut bare = stuck(&profile, &[]);
+    let host = profile.host_process();
+    let client = Process::of(i32::try_from(bare.child.id()).expect("a pid")).expect("it lives");
+    client.signal(Signal::SIGTERM);
+    Bare::wait(&mut bare.child);
+    assert!(host.lives());
 }
 
 /// Whether a write to the terminal would not block.
