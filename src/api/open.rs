@@ -17,7 +17,7 @@ enum Meant {
 
 /// Finds the session, or opens it and waits until it is open.
 pub(super) async fn session(host: &HostHandle, params: SessionOpen, fresh: String) -> Result<Value, Refusal> {
-    let size = params.size.map_or_else(Size::default, |[rows, cols]| Size { rows, cols: cols.max(2) }.bounded());
+    let size = params.size.map_or_else(Size::default, |[rows, cols]| Size { rows, cols }.for_program());
     let (id, opened) = match host.read(move |model, _| meant(model, &params)).await?? {
         Meant::Session(id) => (id, false),
         Meant::In(env) => {

@@ -117,7 +117,6 @@ impl Model {
     /// The size that a program has in a pane.
     pub(super) fn size_in(&self, client: ClientId, area: Area) -> Size {
         let inside = self.inside(client, area);
-        // The emulator needs two columns, a program at least one line.
-        Size { rows: inside.height.max(1), cols: inside.width.max(2) }
+        Size { rows: inside.height, cols: inside.width }.for_program()
     }
 }

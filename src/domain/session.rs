@@ -18,6 +18,17 @@ impl Size {
     /// itself must not cost the host its memory.
     pub const MOST: Self = Self { rows: 500, cols: 1000 };
 
+    /// The fewest columns that a program is given; of a narrower pane the left ones are shown. In one or two columns bash
+    /// 5.2 divides by zero as it wraps what is typed, and ends (seen with bash 5.2.15 in a bare terminal).
+    pub const LEAST_COLS: u16 = 4;
+
+    /// What a program is given in a pane of this size: at least one line and [`Self::LEAST_COLS`], and no more than
+    /// [`Self::MOST`].
+    #[must_use]
+    pub fn for_program(self) -> Self {
+        Self { cols: self.cols.max(Self::LEAST_COLS), ..self }.bounded()
+    }
+
     /// At least one cell, and no more than [`Self::MOST`].
     #[must_use]
     pub fn bounded(self) -> Self {

@@ -34,7 +34,7 @@ impl State {
         if let Err(refusal) = self.check_usable(&env) {
             return out.refuse(reply, refusal);
         }
-        session.size = at_least_one(session.size);
+        session.size = session.size.for_program();
         self.adopt_as_shell(&session);
         out.save(Record::Session(id.clone()));
         self.sessions.insert(id.clone(), session);
@@ -294,7 +294,7 @@ impl State {
 
     pub(super) fn resize_session(&mut self, id: &SessionId, size: Size) {
         if let Some(session) = self.sessions.get_mut(id) {
-            session.size = at_least_one(size);
+            session.size = size.for_program();
         }
     }
 
@@ -326,8 +326,4 @@ impl State {
             out.save(Record::Session(id));
         }
     }
-}
-
-fn at_least_one(size: Size) -> Size {
-    Size { rows: size.rows.max(1), cols: size.cols.max(1) }
 }

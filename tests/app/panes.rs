@@ -328,6 +328,9 @@ fn a_smaller_terminal_resizes_programs_and_a_tiny_one_shows_the_focused_pane() {
     assert_ne!(world.session(), session, "the others can still be reached");
     world.msg(Msg::ClientResized { client: CLIENT, size: Size { rows: 0, cols: 0 } });
     world.view();
+    let shell = world.session();
+    let size = world.model.state.sessions[&shell].size;
+    assert_eq!(size, Size { rows: 1, cols: 4 }, "a shell that is told of one column divides by zero");
     world.msg(Msg::ClientResized { client: CLIENT, size: Size { rows: 40, cols: 120 } });
     assert_eq!(panes(&world), 4);
 }
