@@ -41,8 +41,7 @@ impl Teller {
     /// # Errors
     /// The connection ended.
     pub fn tell(&self, call: &ApiCall) -> Result<(), ApiError> {
-        let mut line = call.to_notification().to_string();
-        line.push('\n');
+        let line = call.to_notification_line();
         let mut stream = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         stream.write_all(line.as_bytes()).map_err(|error| lost(&error))
     }

@@ -34,7 +34,6 @@ pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<
     let this = Dispatcher { host, about, execs: Execs::default() };
     let tasks = TaskTracker::new();
     let mut connections = BTreeSet::new();
-    let mut screens = BTreeMap::new();
     loop {
         let ended = async {
             this.host.ended().await;
@@ -51,26 +50,14 @@ pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<
             None => return,
             Some(Inbound::Closed(connection)) => {
                 connections.remove(&connection);
-                screens.remove(&connection);
                 this.lock().retain(|(owner, _), _| *owner != connection);
                 if connections.is_empty() && this.host.has_ended() {
                     return;
                 }
             }
-            Some(Inbound::Call(Incoming { connection, call, reply })) => {
-                connections.insert(connection);
-                match call {
-                    // In order: what is typed must not overtake itself.
-                    ApiCall::ScreenInput(input) => screen::input(screens.get(&connection), input, reply),
-                    ApiCall::ScreenAttach(params) => {
-                        let (to, events) = mpsc::channel(screen::WAITING);
-                        screens.insert(connection, to);
-                        tasks.spawn(screen::show(this.host.clone(), Arc::clone(&this.about), params, events, reply));
-                    }
-                    call => {
-                        tasks.spawn(this.clone().carry_out(Incoming { connection, call, reply }));
-                    }
-                }
+            Some(Inbound::Call(incoming)) => {
+                connections.insert(incoming.connection);
+                tasks.spawn(this.clone().carry_out(incoming));
             }
         }
         if connections.is_empty() != before {
@@ -81,8 +68,12 @@ pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<
 
 /// Whether an answer depends on what there is.
 fn names_or_lists(call: &ApiCall) -> bool {
-    use ApiCall::{EventsSubscribe, ExecKill, ExecStdin, Shutdown};
-    !matches!(call, Shutdown(_) | ExecStdin(_) | ExecKill(_) | EventsSubscribe(_))
+    use ApiCall::{EventsSubscribe, ExecKill, ExecStdin, ScreenAttach, Shutdown};
+    match call {
+        ScreenAttach(screen) => screen.env.is_some() || screen.session.is_some(),
+        Shutdown(_) | ExecStdin(_) | ExecKill(_) | EventsSubscribe(_) => false,
+        _ => true,
+    }
 }
 
 #[derive(Clone)]
@@ -98,11 +89,12 @@ impl Dispatcher {
     }
 
     async fn carry_out(self, incoming: Incoming) {
-        let Incoming { connection, call, reply } = incoming;
+        let Incoming { connection, call, reply, typed } = incoming;
         if names_or_lists(&call) {
             self.about.first_lists().await;
         }
         match call {
+            ApiCall::ScreenAttach(params) => screen::show(self.host, self.about, params, typed, reply).await,
             ApiCall::ExecStart(params) => self.exec(connection, *params, reply).await,
             ApiCall::ExecStdin(params) => match self.running(connection, &params.call) {
                 Ok(handle) => handle.stdin(&params, reply),

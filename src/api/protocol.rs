@@ -464,6 +464,13 @@ pub enum ScreenEvent {
     Drawn,
 }
 
+/// `screen.frame`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ScreenFrame<D> {
+    /// What the terminal is to be given, in base64.
+    pub data: D,
+}
+
 /// Everything that may be asked for. `method` is the JSON-RPC method. Not to be logged: it carries the values of
 /// variables.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -605,17 +612,17 @@ impl ApiCall {
     /// Method and parameters as they are sent.
     #[must_use]
     pub fn to_message(&self, id: u64) -> Value {
-        let mut message = self.to_notification();
+        let mut message = serde_json::to_value(self).unwrap_or_else(|_| json!({}));
+        message["jsonrpc"] = json!("2.0");
         message["id"] = json!(id);
         message
     }
 
-    /// The call as a message that wants no answer.
+    /// The call as a message that wants no answer, with the end of its line.
     #[must_use]
-    pub fn to_notification(&self) -> Value {
-        let mut message = serde_json::to_value(self).unwrap_or_else(|_| json!({}));
-        message["jsonrpc"] = json!("2.0");
-        message
+    pub fn to_notification_line(&self) -> String {
+        let call = serde_json::to_string(self).unwrap_or_else(|_| "{}".to_owned());
+        format!("{{\"jsonrpc\":\"2.0\",{}\n", &call[1..])
     }
 }
 

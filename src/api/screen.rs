@@ -2,11 +2,11 @@
 
 use super::about::About;
 use super::error::{ApiError, ErrorCode};
-use super::protocol::{SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput};
-use super::server::Reply;
+use super::protocol::{SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenFrame, ScreenInput};
+use super::server::{Outgoing, Reply};
 use super::{queries, shapes};
 use crate::app::{ClientCaps, ClientId, Msg, Role};
-use crate::domain::{Refusal, SessionId, SessionState, Size};
+use crate::domain::{EnvId, Refusal, SessionId, SessionState, Size};
 use crate::runtime::handle::HostHandle;
 use crate::runtime::screen::ClientScreen;
 use base64::Engine;
@@ -14,24 +14,33 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use crossterm::event::Event as TermEvent;
 use serde_json::{Value, json};
 use std::sync::Arc;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// Messages of one terminal that wait for the loop. Its owner types slower than this, or is no person.
 pub const WAITING: usize = 256;
 /// Longest paste that is put together.
 const LONGEST_PASTE: usize = 32 << 20;
 
-/// Takes what a terminal sends.
-pub fn input(screen: Option<&mpsc::Sender<Vec<ScreenEvent>>>, input: ScreenInput, reply: Reply) {
-    let error = |message: &str, hint: &str| ApiError::new(ErrorCode::Usage, message, hint);
-    match screen.map(|to| to.try_send(input.events)) {
-        Some(Ok(())) => reply.send(Ok::<_, ApiError>(shapes::reply(json!({"done": true})))),
-        Some(Err(mpsc::error::TrySendError::Full(_))) => {
-            reply.outgoing().close("dropped a terminal that sends faster than the host takes it");
+/// Hands on what a terminal sent; one that sends faster than the host takes it is dropped. False if it was.
+pub(super) fn take(screen: &mpsc::Sender<Vec<ScreenEvent>>, events: Vec<ScreenEvent>, out: &Outgoing) -> bool {
+    match screen.try_send(events) {
+        // One that has left may still send what was typed before it heard of it.
+        Ok(()) | Err(mpsc::error::TrySendError::Closed(_)) => true,
+        Err(mpsc::error::TrySendError::Full(_)) => {
+            out.close("dropped a terminal that sends faster than the host takes it");
+            false
         }
-        Some(Err(mpsc::error::TrySendError::Closed(_))) | None => {
-            reply.send(Err(error("this connection shows no screen", "send screen.attach first")));
-        }
+    }
+}
+
+/// The same, with an answer.
+pub(super) fn input(screen: Option<&mpsc::Sender<Vec<ScreenEvent>>>, input: ScreenInput, reply: Reply) {
+    let Some(screen) = screen.filter(|screen| !screen.is_closed()) else {
+        let error = ApiError::new(ErrorCode::Usage, "this connection shows no screen", "send screen.attach first");
+        return reply.send(Err(error));
+    };
+    if take(screen, input.events, reply.outgoing()) {
+        reply.send(Ok::<_, ApiError>(shapes::reply(json!({"done": true}))));
     }
 }
 
@@ -40,44 +49,42 @@ pub async fn show(
     host: HostHandle,
     about: Arc<About>,
     params: ScreenAttach,
-    mut events: mpsc::Receiver<Vec<ScreenEvent>>,
+    typed: Option<mpsc::Receiver<Vec<ScreenEvent>>>,
     reply: Reply,
 ) {
-    if params.env.is_some() || params.session.is_some() {
-        about.first_lists().await;
-    }
+    let Some(mut typed) = typed else { return };
     let out = reply.outgoing().clone();
-    let (to, mut frames) = mpsc::unbounded_channel();
-    let (client, only) = match attach(&host, &params, to).await {
-        Ok(Attached { client, mouse, only }) => {
-            reply.send(Ok::<_, ApiError>(shapes::reply(json!({"client": client.0, "mouse": mouse}))));
-            (client, only)
-        }
+    let (shown, over) = oneshot::channel();
+    let wanted = match wanted(&host, &params, out.clone(), shown).await {
+        Ok(wanted) => wanted,
         Err(refusal) => return reply.send(Err(refusal)),
     };
+    let Wanted { screen, role, mouse, env, only } = wanted;
+    let client = HostHandle::new_client();
+    // Before the first frame.
+    reply.send(Ok::<_, ApiError>(shapes::reply(json!({"client": client.0, "mouse": mouse}))));
+    host.attach(client, screen, role, only.clone()).await;
+    if let Some(env) = env {
+        host.tell_screen(Msg::OpenEnv { client, env }).await;
+    }
     host.look_around(about.backends().values().cloned().collect());
     let mut paste = String::new();
+    tokio::pin!(over);
     loop {
         tokio::select! {
-            frame = frames.recv() => match frame {
-                Some(frame) => {
-                    if !out.send(SCREEN_FRAME, &json!({"data": BASE64.encode::<Vec<u8>>(frame)})).await {
-                        break;
-                    }
-                }
-                None => {
-                    let mut left = json!({"host_ended": host.has_ended()});
-                    if let Some(session) = only {
-                        tell_end(&host, session, &mut left).await;
-                    }
-                    out.send(SCREEN_LEFT, &left).await;
-                    return;
-                }
-            },
-            some = events.recv() => {
+            some = typed.recv() => {
                 for event in some.into_iter().flatten() {
-                    take(&host, client, event, &mut paste).await;
+                    happened(&host, client, event, &mut paste).await;
                 }
+            }
+            // Nobody draws for it any more.
+            _ = &mut over => {
+                let mut left = json!({"host_ended": host.has_ended()});
+                if let Some(session) = only {
+                    tell_end(&host, session, &mut left).await;
+                }
+                out.send(SCREEN_LEFT, &left).await;
+                return;
             }
             () = out.closed() => break,
         }
@@ -85,11 +92,14 @@ pub async fn show(
     host.gone(client).await;
 }
 
-/// A terminal that shows the screen.
-struct Attached {
-    client: ClientId,
+/// The screen that a terminal asks for.
+struct Wanted {
+    screen: ClientScreen,
+    role: Role,
     /// Whether the mouse is wanted.
     mouse: bool,
+    /// The environment whose shell comes first.
+    env: Option<EnvId>,
     /// The session that is all it shows.
     only: Option<SessionId>,
 }
@@ -108,11 +118,12 @@ async fn tell_end(host: &HostHandle, session: SessionId, left: &mut Value) {
     }
 }
 
-async fn attach(
+async fn wanted(
     host: &HostHandle,
     params: &ScreenAttach,
-    to: mpsc::UnboundedSender<Vec<u8>>,
-) -> Result<Attached, Refusal> {
+    out: Outgoing,
+    shown: oneshot::Sender<()>,
+) -> Result<Wanted, Refusal> {
     let (env, session) = (params.env.clone(), params.session.clone());
     let (options, env, only) = host
         .read(move |model, _| {
@@ -123,18 +134,18 @@ async fn attach(
         .await??;
     let caps = ClientCaps { colours: params.colours, unicode: params.unicode };
     let size = Size { rows: params.size[0], cols: params.size[1] }.bounded();
-    // One frame is under way at a time, so that this queue holds no more than one.
-    let frames = Box::new(move |frame| to.send(frame).is_ok());
+    // One frame is under way at a time, so that no more than one waits there.
+    let frames = Box::new(move |frame| {
+        let _until_dropped = &shown;
+        out.notify(SCREEN_FRAME, &ScreenFrame { data: BASE64.encode::<Vec<u8>>(frame) })
+    });
     let screen = ClientScreen::for_terminal(&options, caps, size, frames);
     let role = if params.read_only { Role::Reader } else { Role::Guest };
-    let client = host.attach(screen, role, only.clone()).await;
-    if let Some(env) = env.filter(|_| only.is_none()) {
-        host.tell_screen(Msg::OpenEnv { client, env }).await;
-    }
-    Ok(Attached { client, mouse: options.mouse, only })
+    let env = env.filter(|_| only.is_none());
+    Ok(Wanted { screen, role, mouse: options.mouse, env, only })
 }
 
-async fn take(host: &HostHandle, client: ClientId, event: ScreenEvent, paste: &mut String) {
+async fn happened(host: &HostHandle, client: ClientId, event: ScreenEvent, paste: &mut String) {
     match event {
         ScreenEvent::Drawn => host.drained(client).await,
         ScreenEvent::Terminal(event) => host.terminal_event(client, event).await,

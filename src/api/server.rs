@@ -5,10 +5,10 @@
 //! notifications through [`Outgoing`].
 
 use super::error::{ApiError, ErrorCode};
-use super::protocol::{ApiCall, Hello, MESSAGE_LIMIT, PROTOCOL};
-use super::shapes;
+use super::protocol::{ApiCall, Hello, MESSAGE_LIMIT, PROTOCOL, ScreenEvent, ScreenInput};
+use super::{screen, shapes};
 use crate::runtime::paths::{SOCKET_PATH_LIMIT, private_dir};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::fs;
 use std::io;
@@ -60,6 +60,8 @@ pub struct Incoming {
     pub call: ApiCall,
     /// Where the answer goes.
     pub reply: Reply,
+    /// What the terminal sends from now on, if the call attaches one: it comes straight from its connection.
+    pub typed: Option<mpsc::Receiver<Vec<ScreenEvent>>>,
 }
 
 /// Where the answer to one call goes. Dropping it without an answer sends an error.
@@ -110,7 +112,7 @@ impl Drop for Reply {
 #[derive(Clone, Debug)]
 pub struct Outgoing {
     id: ConnectionId,
-    queue: mpsc::Sender<Value>,
+    queue: mpsc::Sender<Vec<u8>>,
     closed: CancellationToken,
 }
 
@@ -122,7 +124,7 @@ impl Outgoing {
     }
 
     /// Sends without waiting. A client that does not keep up is dropped. False if it is gone.
-    pub fn notify(&self, method: &str, params: &Value) -> bool {
+    pub fn notify(&self, method: &str, params: &impl Serialize) -> bool {
         match self.queue.try_send(notification(method, params)) {
             Ok(()) => true,
             Err(mpsc::error::TrySendError::Full(_)) => {
@@ -135,7 +137,7 @@ impl Outgoing {
     }
 
     /// Sends, and waits while the client is slow: for streams whose source can be held up. False if it is gone.
-    pub async fn send(&self, method: &str, params: &Value) -> bool {
+    pub async fn send(&self, method: &str, params: &impl Serialize) -> bool {
         tokio::select! {
             sent = self.queue.send(notification(method, params)) => sent.is_ok(),
             () = self.closed.cancelled() => false,
@@ -161,8 +163,18 @@ fn message(id: &Value, answer: &Result<Value, ApiError>) -> Value {
     }
 }
 
-fn notification(method: &str, params: &Value) -> Value {
-    json!({"jsonrpc": "2.0", "method": method, "params": params})
+#[derive(Serialize)]
+struct Notification<'a, P> {
+    jsonrpc: &'a str,
+    method: &'a str,
+    params: &'a P,
+}
+
+/// The line of a notification.
+fn notification(method: &str, params: &impl Serialize) -> Vec<u8> {
+    let mut line = serde_json::to_vec(&Notification { jsonrpc: "2.0", method, params }).unwrap_or_default();
+    line.push(b'\n');
+    line
 }
 
 /// The listening socket. Its file is removed when dropped, unless another has taken the name since.
@@ -275,8 +287,15 @@ async fn serve(id: ConnectionId, stream: UnixStream, host: mpsc::Sender<Inbound>
     let closed = CancellationToken::new();
     let outgoing = Outgoing { id, queue, closed: closed.clone() };
     let in_flight = Arc::new(Semaphore::new(IN_FLIGHT));
-    let connection =
-        Connection { id, host: host.clone(), replies, outgoing, in_flight: in_flight.clone(), greeted: false };
+    let connection = Connection {
+        id,
+        host: host.clone(),
+        replies,
+        outgoing,
+        in_flight: in_flight.clone(),
+        greeted: false,
+        screen: None,
+    };
     let finished = CancellationToken::new();
     let writer = write_out(write, reply_queue, notifications, finished.clone());
     tokio::pin!(writer);
@@ -308,19 +327,17 @@ async fn serve(id: ConnectionId, stream: UnixStream, host: mpsc::Sender<Inbound>
 async fn write_out(
     mut write: OwnedWriteHalf,
     mut replies: mpsc::UnboundedReceiver<(Value, Option<OwnedSemaphorePermit>)>,
-    mut notifications: mpsc::Receiver<Value>,
+    mut notifications: mpsc::Receiver<Vec<u8>>,
     finished: CancellationToken,
 ) {
     loop {
-        let (message, _permit) = tokio::select! {
+        let (line, _permit) = tokio::select! {
             biased;
-            Some(reply) = replies.recv() => reply,
+            Some((reply, permit)) = replies.recv() => (format!("{reply}\n").into_bytes(), permit),
             () = finished.cancelled() => break,
-            Some(message) = notifications.recv() => (message, None),
+            Some(line) = notifications.recv() => (line, None),
             else => break,
         };
-        let mut line = message.to_string().into_bytes();
-        line.push(b'\n');
         if write.write_all(&line).await.is_err() {
             break;
         }
@@ -336,6 +353,23 @@ struct Connection {
     outgoing: Outgoing,
     in_flight: Arc<Semaphore>,
     greeted: bool,
+    /// Where goes what its terminal sends, if it shows the screen.
+    screen: Option<mpsc::Sender<Vec<ScreenEvent>>>,
+}
+
+/// The message that comes with every key. It is read in one go: a person waits for it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct TypedLine<'a> {
+    jsonrpc: &'a str,
+    method: &'a str,
+    params: ScreenInput,
+}
+
+/// What a terminal sent, if this is nothing but that. Everything else is looked at more closely.
+fn typed(line: &[u8]) -> Option<ScreenInput> {
+    let line: TypedLine<'_> = serde_json::from_slice(line).ok()?;
+    (line.jsonrpc == "2.0" && line.method == "screen.input").then_some(line.params)
 }
 
 /// A JSON-RPC request before its method is looked at.
@@ -410,6 +444,11 @@ impl Connection {
         if line.iter().all(u8::is_ascii_whitespace) {
             return true;
         }
+        if let Some(screen) = &self.screen
+            && let Some(input) = typed(line)
+        {
+            return screen::take(screen, input.events, &self.outgoing);
+        }
         // Waits while too many are unanswered: the client is then not read, and nobody else notices.
         let Ok(permit) = self.in_flight.clone().acquire_owned().await else { return false };
         let envelope = match envelope(line) {
@@ -438,7 +477,20 @@ impl Connection {
                     outgoing: self.outgoing.clone(),
                     permit: Some(permit),
                 };
-                self.host.send(Inbound::Call(Incoming { connection: self.id, call, reply })).await.is_ok()
+                let typed = match call {
+                    // Handed on here, in order: what is typed must not overtake itself.
+                    ApiCall::ScreenInput(input) => {
+                        screen::input(self.screen.as_ref(), input, reply);
+                        return true;
+                    }
+                    ApiCall::ScreenAttach(_) => {
+                        let (to, typed) = mpsc::channel(screen::WAITING);
+                        self.screen = Some(to);
+                        Some(typed)
+                    }
+                    _ => None,
+                };
+                self.host.send(Inbound::Call(Incoming { connection: self.id, call, reply, typed })).await.is_ok()
             }
             Err(error) => {
                 // JSON-RPC: what has no id is not answered.

@@ -35,4 +35,4 @@ pub use msg::{ClientCaps, ClientId, Cmd, Container, Msg, Role, Stream};
 pub use saved::Layout;
 pub use update::update;
 pub use view::details::{LookedAt, looked_at};
-pub use view::view_model;
+pub use view::{printed, view_model};

@@ -249,6 +249,18 @@ pub enum Level {
     Error,
 }
 
+/// The screen of a session that runs, where nothing of ours lies over it.
+pub struct Printed<'a> {
+    /// Which session.
+    pub session: &'a SessionId,
+    /// Its cells.
+    pub screen: &'a Screen,
+    /// Where they are shown.
+    pub inner: Area,
+    /// Whether keys go to it.
+    pub focused: bool,
+}
+
 /// What is inside a pane.
 pub enum PaneContent<'a> {
     /// A session's screen; `dim` when it has ended.

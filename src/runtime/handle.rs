@@ -121,13 +121,17 @@ impl HostHandle {
         answer.await.unwrap_or_else(|_| Err(ended()))
     }
 
+    /// A number for another terminal.
+    #[must_use]
+    pub fn new_client() -> ClientId {
+        static LAST: AtomicU64 = AtomicU64::new(LOCAL_CLIENTS);
+        ClientId(LAST.fetch_add(1, Ordering::Relaxed) + 1)
+    }
+
     /// Attaches a terminal, to one session alone where one is named. It is drawn until it detaches, or
     /// [`HostHandle::gone`] is called.
-    pub async fn attach(&self, screen: ClientScreen, role: Role, only: Option<SessionId>) -> ClientId {
-        static LAST: AtomicU64 = AtomicU64::new(LOCAL_CLIENTS);
-        let client = ClientId(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+    pub async fn attach(&self, client: ClientId, screen: ClientScreen, role: Role, only: Option<SessionId>) {
         self.inbox.send(Inbound::Attach(client, Box::new(screen), role, only)).await;
-        client
     }
 
     /// Hands on what a terminal sends.

@@ -288,7 +288,11 @@ impl Host {
         for (id, screen) in &mut self.clients {
             screen.note(self.model.changed(*id));
             self.model.drawn(*id);
-            if screen.may_draw(now, FRAME) {
+            if !screen.may_draw(now, FRAME) {
+                continue;
+            }
+            let printed = screen.only_printed().then(|| app::printed(&self.model, now, *id)).flatten();
+            if !printed.is_some_and(|panes| screen.draw_printed(&panes, now, FRAME)) {
                 screen.draw(&app::view_model(&self.model, now, *id), now, FRAME);
             }
         }

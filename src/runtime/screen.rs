@@ -1,6 +1,6 @@
 //! One client's screen: when it is drawn, and the bytes that go to its terminal.
 
-use crate::app::view_model::{PaneContent, ViewModel};
+use crate::app::view_model::{PaneContent, Printed, ViewModel};
 use crate::app::{Changed, ClientCaps};
 use crate::config::{self, Options};
 use crate::domain::{Moment, SessionId, Size, Span};
@@ -123,71 +123,82 @@ impl ClientScreen {
         (self.changed > Changed::Nothing && !self.under_way).then(|| Moment(self.even.0.saturating_sub(ahead.0)))
     }
 
-    /// Draws and sends a frame.
-    pub fn draw(&mut self, vm: &ViewModel<'_>, now: Moment, frame: Span) {
-        let mut bytes = Vec::new();
-        if let Err(e) = self.write_frame(&mut bytes, vm) {
-            tracing::error!("drawing failed: {e}");
-        }
-        self.even = self.even.max(now) + frame;
-        if bytes.is_empty() {
-            return;
-        }
-        let mut whole = Vec::with_capacity(bytes.len() + 16);
-        let _ = queue!(whole, terminal::BeginSynchronizedUpdate);
-        whole.append(&mut bytes);
-        let _ = queue!(whole, terminal::EndSynchronizedUpdate);
-        self.send(whole);
+    /// Whether nothing changed but what programs show.
+    #[must_use]
+    pub fn only_printed(&self) -> bool {
+        self.changed == Changed::Output
     }
 
-    fn write_frame(&mut self, out: &mut Vec<u8>, vm: &ViewModel<'_>) -> io::Result<()> {
-        let mut changed = std::mem::take(&mut self.changed);
-        if let Some(text) = self.clipboard.take() {
-            write!(out, "\x1b]52;c;{text}\x07")?;
-        }
-        if std::mem::take(&mut self.bell) {
-            out.push(b'\x07');
-        }
-        if vm.size != self.size {
-            self.size = vm.size;
-            (self.shown, self.next) = (blank(vm.size), blank(vm.size));
-            queue!(out, terminal::Clear(terminal::ClearType::All))?;
-            self.cursor = None;
-            changed = Changed::All;
-        }
-        let drawn = match self.draw_printed(out, vm, changed)? {
-            Some(drawn) => drawn,
-            None => self.draw_whole(out, vm)?,
-        };
+    /// Draws the lines that programs printed on, and sends a frame. False if the whole is to be drawn.
+    #[must_use]
+    pub fn draw_printed(&mut self, panes: &[Printed<'_>], now: Moment, frame: Span) -> bool {
+        let marks = &self.marks;
+        let since = |session: &SessionId| marks.get(session).copied();
+        let Some(lines) = ui::lines_printed_on(self.shown.area, panes, &self.style, since) else { return false };
+        let cursor = ui::cursor_among(self.shown.area, panes);
+        self.send_frame(now, frame, |screen, out| {
+            let mut drawn = false;
+            for line in &lines {
+                drawn |= screen.replace_line(out, line)?;
+            }
+            screen.place_cursor(out, cursor, drawn)
+        });
+        panes.iter().for_each(|pane| _ = self.marks.insert(pane.session.clone(), pane.screen.mark()));
+        true
+    }
+
+    /// Draws everything, and sends a frame.
+    pub fn draw(&mut self, vm: &ViewModel<'_>, now: Moment, frame: Span) {
+        let cursor = ui::cursor(blank(vm.size).area, vm, &self.style);
+        self.send_frame(now, frame, |screen, out| {
+            if vm.size != screen.size {
+                screen.size = vm.size;
+                (screen.shown, screen.next) = (blank(vm.size), blank(vm.size));
+                queue!(out, terminal::Clear(terminal::ClearType::All))?;
+                screen.cursor = None;
+            }
+            let drawn = screen.draw_whole(out, vm)?;
+            screen.place_cursor(out, cursor, drawn)
+        });
         self.marks.clear();
         for pane in &vm.panes {
             if let PaneContent::Terminal { session, screen, .. } = &pane.content {
                 self.marks.insert(session.clone(), screen.mark());
             }
         }
-        self.place_cursor(out, vm, drawn)
     }
 
-    /// Draws the lines that programs printed on, if nothing else changed, and writes what is different. Whether anything
-    /// was; `None` if more changed.
-    fn draw_printed(&mut self, out: &mut Vec<u8>, vm: &ViewModel<'_>, changed: Changed) -> io::Result<Option<bool>> {
-        if changed != Changed::Output {
-            return Ok(None);
+    fn send_frame(&mut self, now: Moment, frame: Span, draw: impl FnOnce(&mut Self, &mut Vec<u8>) -> io::Result<()>) {
+        self.changed = Changed::Nothing;
+        self.even = self.even.max(now) + frame;
+        let mut bytes = Vec::new();
+        let _ = queue!(bytes, terminal::BeginSynchronizedUpdate);
+        let before = bytes.len();
+        if let Some(text) = self.clipboard.take() {
+            let _ = write!(bytes, "\x1b]52;c;{text}\x07");
         }
-        let marks = &self.marks;
-        let since = |session: &SessionId| marks.get(session).copied();
-        let Some(lines) = ui::lines_printed_on(self.shown.area, vm, &self.style, since) else { return Ok(None) };
-        let mut drawn = false;
-        for line in lines {
-            let mut before = Buffer::empty(line.area);
-            for x in line.area.left()..line.area.right() {
-                let at = (x, line.area.y);
-                std::mem::swap(&mut before[at], &mut self.shown[at]);
-                self.shown[at].clone_from(&line[at]);
-            }
-            drawn |= write_cells(out, &before, &line)?;
+        if std::mem::take(&mut self.bell) {
+            bytes.push(b'\x07');
         }
-        Ok(Some(drawn))
+        if let Err(e) = draw(self, &mut bytes) {
+            tracing::error!("drawing failed: {e}");
+        }
+        if bytes.len() == before {
+            return;
+        }
+        let _ = queue!(bytes, terminal::EndSynchronizedUpdate);
+        self.send(bytes);
+    }
+
+    /// Puts a line in the place of what is shown there, and writes what is different. Whether anything was.
+    fn replace_line(&mut self, out: &mut Vec<u8>, line: &Buffer) -> io::Result<bool> {
+        let mut before = Buffer::empty(line.area);
+        for x in line.area.left()..line.area.right() {
+            let at = (x, line.area.y);
+            std::mem::swap(&mut before[at], &mut self.shown[at]);
+            self.shown[at].clone_from(&line[at]);
+        }
+        write_cells(out, &before, line)
     }
 
     /// Draws everything, and writes what is different. Whether anything was.
@@ -199,8 +210,7 @@ impl ClientScreen {
     }
 
     /// The program's cursor becomes the terminal's. Drawing moves it: it is placed again after that.
-    fn place_cursor(&mut self, out: &mut Vec<u8>, vm: &ViewModel<'_>, drawn: bool) -> io::Result<()> {
-        let cursor = ui::cursor(self.shown.area, vm, &self.style);
+    fn place_cursor(&mut self, out: &mut Vec<u8>, cursor: Option<ui::Cursor>, drawn: bool) -> io::Result<()> {
         let place = cursor.map(|cursor| (cursor.x, cursor.y));
         if drawn || place != self.cursor {
             self.cursor = place;

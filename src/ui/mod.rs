@@ -39,7 +39,7 @@ mod which_key;
 pub use colour::ColourDepth;
 pub use style::{Style, Theme};
 
-use crate::app::view_model::{Area, Mode, Overlay, PaneContent, ViewModel};
+use crate::app::view_model::{Area, Mode, Overlay, Printed, ViewModel};
 use crate::domain::SessionId;
 use crate::term::CursorShape;
 use borders::{Borders, Weight};
@@ -48,45 +48,44 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Position, Rect};
 use ratatui::style::{Color, Modifier};
 
-/// Draws the lines that programs printed on, each into a buffer of its own, where nothing else of the screen changed since
-/// the last frame. `since` gives the mark that a session's screen had then. `None`: the whole is to be drawn.
+/// Draws the lines that programs printed on since the last frame, each into a buffer of its own. `since` gives the mark
+/// that a session's screen had then. `None`: the whole is to be drawn.
 #[must_use]
 pub fn lines_printed_on(
     screen: Rect,
-    vm: &ViewModel<'_>,
+    panes: &[Printed<'_>],
     style: &Style,
     since: impl Fn(&SessionId) -> Option<u64>,
 ) -> Option<Vec<Buffer>> {
-    let over = vm.overlay.is_some() || !vm.notices.is_empty() || covers(vm);
-    if over || vm.panes.iter().any(|pane| pane.banner.is_some()) {
-        return None;
-    }
     let mut lines = Vec::new();
-    for pane in &vm.panes {
-        let PaneContent::Terminal { session, screen: shown, offset, selection, dim, copy_cursor } = &pane.content
-        else {
-            continue;
-        };
-        let mark = since(session)?;
-        if shown.mark() == mark {
+    for pane in panes {
+        let mark = since(pane.session)?;
+        if pane.screen.mark() == mark {
             continue;
         }
         // A mark from the future is that of another screen.
-        if shown.mark() < mark || *offset > 0 || selection.is_some() || *dim || copy_cursor.is_some() {
+        if pane.screen.mark() < mark {
             return None;
         }
         let inner = rect(pane.inner);
-        for row in shown.changed_since(mark).take_while(|row| *row < inner.height) {
+        for row in pane.screen.changed_since(mark).take_while(|row| *row < inner.height) {
             let line = Rect { y: inner.y + row, height: 1, ..inner };
             if line.intersection(screen) != line {
                 return None;
             }
             let mut buf = Buffer::empty(line);
-            terminal::draw_row(&mut Canvas::new(&mut buf, style), &shown.view(), row, line, false);
+            terminal::draw_row(&mut Canvas::new(&mut buf, style), &pane.screen.view(), row, line, false);
             lines.push(buf);
         }
     }
     Some(lines)
+}
+
+/// Where the cursor is among these panes, if the focused one shows one.
+#[must_use]
+pub fn cursor_among(screen: Rect, panes: &[Printed<'_>]) -> Option<Cursor> {
+    let pane = panes.iter().find(|pane| pane.focused)?;
+    terminal::cursor_of(&pane.screen.view(), pane.inner).filter(|at| screen.contains(Position::new(at.x, at.y)))
 }
 
 /// Draws the whole screen into a buffer.

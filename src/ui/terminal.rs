@@ -4,7 +4,7 @@ use super::Cursor;
 use super::canvas::Canvas;
 use super::style::Roles;
 use super::text;
-use crate::app::view_model::{Pane, PaneContent};
+use crate::app::view_model::{Area, Pane, PaneContent};
 use crate::term::{Attrs, Cell, Color as Paint, CursorShape, Style as Look, Underline, View};
 use ratatui::buffer::{CellDiffOption, CellWidth};
 use ratatui::layout::Rect;
@@ -115,14 +115,19 @@ fn colours(canvas: &Canvas<'_>, look: &Look) -> Ink {
 /// Where a pane's cursor is on the screen, if it shows one.
 pub(super) fn cursor(pane: &Pane<'_>) -> Option<Cursor> {
     let PaneContent::Terminal { screen, offset, dim, copy_cursor, .. } = &pane.content else { return None };
-    let (col, row, shape, blinking) = match copy_cursor {
-        Some((x, y)) => (*x, *y, CursorShape::Block, false),
-        None if *dim => return None,
-        None => {
-            let cursor = screen.view_at(*offset).cursor()?;
-            (cursor.col, cursor.row, cursor.shape, cursor.blinking)
-        }
-    };
-    let inner = super::rect(pane.inner);
+    match copy_cursor {
+        Some((x, y)) => within(pane.inner, *x, *y, (CursorShape::Block, false)),
+        None if *dim => None,
+        None => cursor_of(&screen.view_at(*offset), pane.inner),
+    }
+}
+
+/// Where a program's cursor is on the screen, if it shows one.
+pub(super) fn cursor_of(view: &View<'_>, inner: Area) -> Option<Cursor> {
+    let cursor = view.cursor()?;
+    within(inner, cursor.col, cursor.row, (cursor.shape, cursor.blinking))
+}
+
+fn within(inner: Area, col: u16, row: u16, (shape, blinking): (CursorShape, bool)) -> Option<Cursor> {
     (col < inner.width && row < inner.height).then(|| Cursor { x: inner.x + col, y: inner.y + row, shape, blinking })
 }

@@ -2,8 +2,8 @@
 
 use crate::world::{CLIENT, World};
 use crossterm::event::{KeyCode, KeyEvent, KeyModifiers, MouseButton, MouseEvent, MouseEventKind};
-use hermes_tui::app::view_model::{Mode, PaneContent};
-use hermes_tui::app::{ClientCaps, ClientId, Msg, Role, view_model};
+use hermes_tui::app::view_model::{Mode, Pane, PaneContent, Printed, ViewModel};
+use hermes_tui::app::{ClientCaps, ClientId, Msg, Role, printed, view_model};
 use hermes_tui::domain::{EnvSpec, Event, Persistence, Scope, SessionId, Size, Span};
 use proptest::prelude::*;
 
@@ -152,6 +152,9 @@ fn check(world: &World) {
         if view.mode == Mode::Pane && view.size.cols >= 40 && view.size.rows >= 12 {
             assert_eq!(view.panes.iter().filter(|p| p.focused).count(), 1, "one pane has the keys");
         }
+        if let Some(sessions) = printed(&world.model, world.now, *client) {
+            nothing_lies_over(&sessions, &view);
+        }
         let sidebar = view.sidebar;
         assert!(sidebar.rows.len() <= usize::from(sidebar.area.height.saturating_sub(2)));
         assert!(sidebar.selected.is_none_or(|i| i < sidebar.rows.len()));
@@ -161,6 +164,21 @@ fn check(world: &World) {
         assert!(world.model.work.panes.contains_key(pane), "a pane without content");
     }
     assert_eq!(shown.len(), world.model.work.panes.len(), "a pane in no tab, or in two");
+}
+
+/// What programs printed may be drawn alone only where the whole drawing would show the same.
+fn nothing_lies_over(sessions: &[Printed<'_>], view: &ViewModel<'_>) {
+    assert!(view.mode == Mode::Pane && view.overlay.is_none() && view.notices.is_empty());
+    let beside = |pane: &Pane<'_>| view.sidebar.area.x + view.sidebar.area.width <= pane.area.x + 1;
+    assert!(view.panes.iter().all(|pane| pane.banner.is_none() && beside(pane)));
+    let whole = view.panes.iter().filter_map(|pane| match &pane.content {
+        PaneContent::Terminal { session, offset: 0, selection: None, dim: false, copy_cursor: None, .. } => {
+            Some((session, pane.inner, pane.focused))
+        }
+        PaneContent::Terminal { .. } => panic!("more than a screen as it is now"),
+        PaneContent::Waiting(_) | PaneContent::Feed(_) => None,
+    });
+    assert!(whole.eq(sessions.iter().map(|one| (one.session, one.inner, one.focused))));
 }
 
 proptest! {

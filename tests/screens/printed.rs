@@ -2,7 +2,7 @@
 
 use crate::scene::{NOW, inner};
 use crate::with_shell;
-use hermes_tui::app::view_model::ViewModel;
+use hermes_tui::app::view_model::{Pane, PaneContent, Printed, ViewModel};
 use hermes_tui::app::{Changed, ClientCaps};
 use hermes_tui::domain::{Size, Span};
 use hermes_tui::runtime::screen::ClientScreen;
@@ -33,7 +33,10 @@ impl Terminal {
     /// Bytes that were needed.
     fn draw(&mut self, vm: &ViewModel<'_>, changed: Changed) -> usize {
         self.screen.note(changed);
-        self.screen.draw(vm, NOW, Span(16));
+        let only = self.screen.only_printed();
+        if !only || !self.screen.draw_printed(&printed_in(vm), NOW, Span(16)) {
+            self.screen.draw(vm, NOW, Span(16));
+        }
         let frames: Vec<Vec<u8>> = self.frames.try_iter().collect();
         frames.iter().for_each(|frame| drop(self.shown.feed(NOW, frame)));
         self.screen.drained();
@@ -43,6 +46,16 @@ impl Terminal {
     fn looks(&self) -> String {
         format!("{:?}\n{}", self.shown.cursor(), self.shown.ansi())
     }
+}
+
+fn printed_in<'a>(vm: &'a ViewModel<'_>) -> Vec<Printed<'a>> {
+    let terminal = |pane: &'a Pane<'_>| match &pane.content {
+        PaneContent::Terminal { session, screen, .. } => {
+            Some(Printed { session, screen, inner: pane.inner, focused: pane.focused })
+        }
+        _ => None,
+    };
+    vm.panes.iter().filter_map(terminal).collect()
 }
 
 /// What programs print: text of all widths, and whatever moves, erases, scrolls and switches.

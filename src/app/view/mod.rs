@@ -14,7 +14,7 @@ use super::client::Leader;
 use super::command::Action;
 use super::model::{Model, PaneKind, TabId, TabState};
 use super::msg::{ClientId, Role};
-use super::view_model::{Area, Mode, Tab, Toast, ViewModel, Welcome, tab_title_room, tabs_in_sight};
+use super::view_model::{Area, Mode, Printed, Tab, Toast, ViewModel, Welcome, tab_title_room, tabs_in_sight};
 use crate::domain::{Moment, Size};
 use unicode_width::UnicodeWidthStr;
 
@@ -47,6 +47,18 @@ pub fn view_model(model: &Model, now: Moment, client: ClientId) -> ViewModel<'_>
         notices,
         welcome: tab.is_none().then(|| welcome(model, client)),
     }
+}
+
+/// The sessions on a client's screen, for a drawing of nothing but what programs printed. `None` where more has to be
+/// looked at: the keys are not with a program, or something of ours lies over one.
+#[must_use]
+pub fn printed(model: &Model, now: Moment, client: ClientId) -> Option<Vec<Printed<'_>>> {
+    let tab = model.tab_of(client)?;
+    let told = model.toasts.iter().any(|toast| toast.until > now);
+    if told || mode(model, client) != Mode::Pane {
+        return None;
+    }
+    panes::printed(model, now, client, tab)
 }
 
 /// Where a client's keys go.

@@ -16,13 +16,16 @@ use crate::domain::{EnvId, Moment, VerdictKind};
 pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> {
     let c = model.clients.get(&client)?;
     let Some(state) = &c.overlay else {
+        if c.leader != Some(Leader::Pressed) {
+            return None;
+        }
         let fits = |action: Action| c.only.is_none() || action.fits_one_session();
         let mut keys = model.bindings.footer(fits);
         if c.only.is_some() {
             // Its own word is that of whoever has the whole screen.
             keys.iter_mut().filter(|(_, word)| word == "quit").for_each(|(_, word)| "detach".clone_into(word));
         }
-        return (c.leader == Some(Leader::Pressed)).then_some(Overlay::WhichKey(keys));
+        return Some(Overlay::WhichKey(keys));
     };
     Some(match state {
         State::Help { scroll } => {

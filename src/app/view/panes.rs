@@ -3,7 +3,7 @@
 use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model, PaneKind, TabState};
 use super::super::msg::ClientId;
-use super::super::view_model::{Area, Banner, Level, Pane, PaneContent};
+use super::super::view_model::{Area, Banner, Level, Pane, PaneContent, Printed};
 use super::{feed, right_of, words};
 use crate::domain::{Deed, Environment, Moment, Origin, Phase, Session, SessionState, Span};
 
@@ -29,6 +29,25 @@ pub fn panes<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabState
             Some(make(model, now, client, tab, pane, area, pane == focus))
         })
         .collect()
+}
+
+/// The sessions in the visible panes, unless one of them shows more than its screen as it is now.
+pub fn printed<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabState) -> Option<Vec<Printed<'a>>> {
+    let focus = model.focus_in(client, tab);
+    let marked = model.clients.get(&client).is_none_or(|c| c.marked.is_some());
+    let mut shown = Vec::new();
+    for (pane, area) in model.pane_areas(client, tab) {
+        let Some(PaneKind::Session(id)) = model.work.panes.get(&pane) else { continue };
+        let Some(screen) = model.work.screens.get(id) else { continue };
+        let session = model.state.sessions.get(id)?;
+        let env = model.state.environments.get(&session.env);
+        let covered = env.is_some_and(|env| env_banner(model, now, env).is_some());
+        if marked || covered || session.state != SessionState::Running || model.offset(client, id) > 0 {
+            return None;
+        }
+        shown.push(Printed { session: &session.id, screen, inner: model.inside(client, area), focused: pane == focus });
+    }
+    Some(shown)
 }
 
 fn make<'a>(
