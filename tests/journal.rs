@@ -48,6 +48,7 @@ fn conversation(id: &str, prompt: &str) -> Conversation {
         turns: vec![turn],
         last_active: NOW,
         ended: None,
+        agent: None,
     }
 }
 
@@ -64,6 +65,7 @@ fn call(id: &str, command: &str, began: Moment) -> Call {
         exit_code: None,
         source: CallSource::Exec,
         count: 1,
+        asked_as: None,
     }
 }
 

@@ -65,7 +65,13 @@ async fn serve(options: &HostOptions, settings: crate::config::Loaded) -> Result
     let (calls, incoming) = mpsc::channel(WAITING);
     let listening = tokio::spawn(server.run(calls));
     let dispatching = tokio::spawn(dispatch::run(prepared.handle.clone(), Arc::clone(&about), incoming));
-    let probing = tokio::spawn(async move { about.probe().await });
+    let follow_agents = prepared.agents();
+    let probing = tokio::spawn(async move {
+        about.probe().await;
+        // Their containers are listed by then, so that what they tell finds its place.
+        about.first_lists().await;
+        follow_agents();
+    });
     prepared.obey_signals()?;
     // It listens, and a signal ends it in order.
     notify(State::Ready);

@@ -327,6 +327,7 @@ pub fn conversation(conversation: &Conversation) -> Value {
         "id": conversation.id,
         "title": conversation.title,
         "kind": conversation.kind,
+        "agent": conversation.agent,
         "environment": conversation.env,
         "session": conversation.session,
         "turn_count": conversation.turns.len(),

@@ -1,7 +1,7 @@
 //! What comes in to `update`, and what goes out.
 
 use super::saved::Layout;
-use crate::domain::{CallId, Effect, EndpointId, EnvId, Event, SessionId, Size};
+use crate::domain::{CallId, Effect, EndpointId, EnvId, Event, SessionId, Size, Told};
 use crossterm::event::{KeyEvent, MouseEvent};
 
 /// One attached terminal.
@@ -129,6 +129,13 @@ pub enum Msg {
         session: SessionId,
         /// The bytes.
         bytes: Vec<u8>,
+    },
+    /// An agent's own records tell of one of its conversations.
+    AgentTold {
+        /// It.
+        told: Box<Told>,
+        /// What its commands printed, by the commands' ids there.
+        outputs: Vec<(String, String)>,
     },
     /// A command printed this (for the feed).
     CallOutput {

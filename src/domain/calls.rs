@@ -66,6 +66,7 @@ impl State {
                 exit_code: None,
                 source: request.source,
                 count: 1,
+                asked_as: None,
             },
         );
         if observed {
@@ -102,7 +103,9 @@ impl State {
 
     /// The open turn of the conversation, if it runs in this environment.
     fn turn_of_call(&self, conversation: Option<&ConversationId>, env: &EnvId) -> Option<super::id::TurnId> {
-        let turn = self.conversations.get(conversation?)?.open_turn()?;
+        // What a person runs beside an agent is no part of its turn.
+        let owner = self.conversations.get(conversation?).filter(|owner| owner.agent.is_none())?;
+        let turn = owner.open_turn()?;
         (turn.env.as_ref() == Some(env)).then(|| turn.id.clone())
     }
 

@@ -21,7 +21,17 @@ impl Conversation {
     /// A new one without turns.
     #[must_use]
     pub fn new(id: ConversationId, now: Moment) -> Self {
-        Self { id, title: None, kind: None, env: None, session: None, turns: Vec::new(), last_active: now, ended: None }
+        Self {
+            id,
+            title: None,
+            kind: None,
+            env: None,
+            session: None,
+            turns: Vec::new(),
+            last_active: now,
+            ended: None,
+            agent: None,
+        }
     }
 }
 
@@ -33,7 +43,11 @@ impl State {
             out.refuse(reply, Refusal::new(RefusalKind::NotFound, message, hint));
             return;
         };
-        if conversation.ended.is_none() {
+        let over = conversation.ended.is_some();
+        if let Err(refusal) = self.check_ours(id) {
+            return out.refuse(reply, refusal);
+        }
+        if !over {
             self.end_conversation(out, id, "it was ended");
         }
         out.reply(reply, Answer::Done);
@@ -42,7 +56,7 @@ impl State {
     /// When a conversation ends by itself; `None` while a turn is open or once it has ended. Whoever works in what it
     /// left is not cut off by its silence: that waits until nobody did anything there for the idle time.
     pub(super) fn silent_at(&self, conversation: &Conversation) -> Option<Moment> {
-        if conversation.ended.is_some() || conversation.open_turn().is_some() {
+        if conversation.agent.is_some() || conversation.ended.is_some() || conversation.open_turn().is_some() {
             return None;
         }
         let env = conversation.env.as_ref().and_then(|id| self.environments.get(id));

@@ -7,6 +7,7 @@ use super::id::{CallId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, Sessi
 use super::moment::{Moment, Span};
 use super::request::Request;
 use super::session::{Session, Size};
+use super::told::Told;
 use super::turn::{Call, Conversation};
 use super::watched::{Consent, Watched};
 use serde::{Deserialize, Serialize};
@@ -215,6 +216,8 @@ pub enum Event {
         /// The working directory after it, where it can be told.
         cwd: Option<String>,
     },
+    /// An agent's own records tell of one of its conversations.
+    AgentTold(Told),
     /// What the user consents to, at the start of the host.
     ConsentGiven(Consent),
     /// A complete list of what an endpoint holds of ours. A list error is never a snapshot.

@@ -142,6 +142,7 @@ impl State {
                 exit_code: None,
                 source: CallSource::Observed,
                 count: 1,
+                asked_as: None,
             },
         );
         exec.clone()

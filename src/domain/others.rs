@@ -38,6 +38,7 @@ impl State {
         }
         self.reconcile(out, id, &best);
         self.know_choice(out, id);
+        self.place_told(out, id);
     }
 
     /// Takes over what the list tells of it.
@@ -123,6 +124,7 @@ impl State {
         env.grant_grace(now);
         out.announce(Notice::new(NoticeKind::EnvCreated, text).env(id));
         self.know_choice(out, id);
+        self.place_told(out, id);
         self.answer_shown(out, id);
     }
 

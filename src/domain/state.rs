@@ -16,6 +16,7 @@ use super::reaper;
 use super::request::{Answer, Refusal, Request};
 use super::session::{Session, SessionState};
 use super::shutdown;
+use super::told::Told;
 use super::turn::{Call, Conversation};
 use super::turns::TurnRequest;
 use super::verdict::Verdict;
@@ -54,6 +55,9 @@ pub struct State {
     /// Commands of others that run, by the engine's id.
     #[serde(default)]
     pub observed: BTreeMap<CallId, Observed>,
+    /// What agents' records tell of conversations whose container is not listed.
+    #[serde(default)]
+    pub unplaced: BTreeMap<ConversationId, Told>,
     /// Whoever waits for an answer.
     #[serde(default)]
     pub waiters: Vec<Waiter>,
@@ -142,6 +146,7 @@ impl State {
                 self.exec_began(out, (&sandbox, &endpoint), exec, command, cwd);
             }
             Event::ExecEnded { exec, exit_code, cwd } => self.exec_ended(out, &exec, exit_code, cwd),
+            Event::AgentTold(told) => self.told(out, told),
             Event::ConsentGiven(consent) => self.consent_given(out, consent),
             Event::Snapshot { endpoint, found } => self.snapshot(out, &endpoint, found),
             Event::EndpointDown { endpoint, detail } => self.endpoint_down(out, &endpoint, detail),

@@ -23,6 +23,9 @@ pub struct Conversation {
     pub last_active: Moment,
     /// When it ended.
     pub ended: Option<Moment>,
+    /// Profile of the hermes-agent whose own records tell of it. `None`: it was begun through us.
+    #[serde(default)]
+    pub agent: Option<String>,
 }
 
 /// One user request and all the agent does for it.
@@ -68,6 +71,8 @@ pub enum TurnStatus {
 pub enum TurnSource {
     /// `turn begin` or the socket.
     Api,
+    /// The agent's own records.
+    Agent,
 }
 
 /// One command in an environment.
@@ -97,6 +102,9 @@ pub struct Call {
     /// the exit code are those of the last one.
     #[serde(default = "once")]
     pub count: u32,
+    /// Its id in the records of the agent that asked for it.
+    #[serde(default)]
+    pub asked_as: Option<String>,
 }
 
 fn once() -> u32 {
@@ -113,4 +121,6 @@ pub enum CallSource {
     Shell,
     /// Seen in the engine's events.
     Observed,
+    /// In the agent's own records alone.
+    Agent,
 }

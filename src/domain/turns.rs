@@ -64,6 +64,7 @@ impl State {
             let hint = "pass --conversation with the agent's own id of the conversation";
             return Err(Refusal::new(RefusalKind::Usage, "a turn needs a conversation, and none was named", hint));
         }
+        self.check_ours(&request.conversation)?;
         let known = self.conversations.get(&request.conversation);
         if known.is_some_and(|c| c.turns.iter().any(|turn| turn.id == request.turn)) {
             let message = format!("turn {} has already begun", request.turn);
@@ -245,7 +246,9 @@ impl State {
     }
 
     pub(super) fn touch_turn(&mut self, out: &mut Outbox, reply: ReplyTo, conversation: &ConversationId) {
-        if self.renew_turn(out, conversation) {
+        if let Err(refusal) = self.check_ours(conversation) {
+            out.refuse(reply, refusal);
+        } else if self.renew_turn(out, conversation) {
             out.reply(reply, Answer::Done);
         } else {
             let message = format!("conversation {conversation} has no open turn to keep alive");
@@ -262,6 +265,9 @@ impl State {
         conversation: &ConversationId,
         status: TurnStatus,
     ) {
+        if let Err(refusal) = self.check_ours(conversation) {
+            return out.refuse(reply, refusal);
+        }
         let status = if status == TurnStatus::Running { TurnStatus::Done } else { status };
         self.finish_turn(out, conversation, status, "it was ended");
         out.reply(reply, Answer::Done);
@@ -296,7 +302,8 @@ impl State {
         why: &str,
     ) -> bool {
         let now = out.now;
-        let Some(owner) = self.conversations.get_mut(conversation) else { return false };
+        let ours = |owner: &&mut Conversation| owner.agent.is_none();
+        let Some(owner) = self.conversations.get_mut(conversation).filter(ours) else { return false };
         let Some(turn) = owner.turns.last_mut().filter(|turn| turn.ended.is_none()) else { return false };
         turn.ended = Some(now);
         turn.status = status;

@@ -9,7 +9,9 @@ use crate::domain::Moment;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -41,6 +43,8 @@ pub struct Session {
     pub end_reason: Option<String>,
     /// The folder of the host that it is about.
     pub cwd: Option<String>,
+    /// How many messages were written in it, and how often the user took some back.
+    pub written: (i64, i64),
 }
 
 /// One message of a session.
@@ -80,8 +84,8 @@ impl History {
         if !path.exists() {
             return Ok(None);
         }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = Connection::open_with_flags(&path, flags).and_then(|connection| {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+        let connection = Connection::open_with_flags(address(&path), flags).and_then(|connection| {
             connection.busy_timeout(PATIENCE)?;
             connection.pragma_update(None, "query_only", true)?;
             Ok(connection)
@@ -97,7 +101,18 @@ impl History {
     /// # Errors
     /// The file cannot be read now, one sentence.
     pub fn sessions(&self) -> Result<Vec<Session>, String> {
-        let columns = ["id", "source", "title", "parent_session_id", "started_at", "ended_at", "end_reason", "cwd"];
+        let columns = [
+            "id",
+            "source",
+            "title",
+            "parent_session_id",
+            "started_at",
+            "ended_at",
+            "end_reason",
+            "cwd",
+            "message_count",
+            "rewind_count",
+        ];
         let read = |row: &Row<'_>| {
             Ok(Session {
                 id: text(row, 0)?.unwrap_or_default(),
@@ -108,17 +123,18 @@ impl History {
                 ended: row.get::<_, Option<f64>>(5)?.map(moment),
                 end_reason: text(row, 6)?,
                 cwd: text(row, 7)?,
+                written: (row.get::<_, Option<i64>>(8)?.unwrap_or(0), row.get::<_, Option<i64>>(9)?.unwrap_or(0)),
             })
         };
         let query = self.select("sessions", &columns)?;
         self.rows(&format!("{query} ORDER BY started_at DESC, id DESC"), &[], read)
     }
 
-    /// Messages of a session in their order; those that the user took back are left out.
+    /// The newest messages of a session in their order, at most that many; those that the user took back are left out.
     ///
     /// # Errors
     /// The file cannot be read now, one sentence.
-    pub fn messages(&self, session: &str) -> Result<Vec<Message>, String> {
+    pub fn messages(&self, session: &str, most: usize) -> Result<Vec<Message>, String> {
         let columns =
             ["id", "role", "content", "tool_calls", "tool_call_id", "timestamp", "observed", "active", "compacted"];
         let read = |row: &Row<'_>| {
@@ -137,33 +153,72 @@ impl History {
             Ok((active || compacted).then_some(message))
         };
         let query = self.select("messages", &columns)?;
-        let all = self.rows(&format!("{query} WHERE session_id = ?1 ORDER BY id"), &[session], read)?;
-        Ok(all.into_iter().flatten().collect())
+        let newest = format!("{query} WHERE session_id = ?1 ORDER BY id DESC LIMIT {most}");
+        let all = self.rows(&newest, &[session], read)?;
+        Ok(all.into_iter().rev().flatten().collect())
     }
 
-    /// Turns of a conversation: those of a session, and of the sessions in which it goes on after it became too long.
+    /// How many requests of the user stand before a message of a session.
+    fn requests_before(&self, session: &str, message: i64) -> Result<usize, String> {
+        let observed = if self.has("messages", "observed")? { "AND coalesce(observed, 0) = 0" } else { "" };
+        let query = format!(
+            "SELECT count(*) FROM messages WHERE session_id = ?1 AND id < {message} AND role = 'user' {observed}"
+        );
+        let counts = self.rows(&query, &[session], |row| row.get::<_, i64>(0))?;
+        Ok(counts.first().map_or(0, |count| usize::try_from(*count).unwrap_or(0)))
+    }
+
+    /// Sessions in which something was written after a message.
     ///
     /// # Errors
     /// The file cannot be read now, one sentence.
-    pub fn turns(&self, session: &str) -> Result<Vec<Turn>, String> {
+    pub fn written_since(&self, message: i64) -> Result<BTreeSet<String>, String> {
+        let query = format!("SELECT DISTINCT session_id FROM messages WHERE id > {message}");
+        let all = self.rows(&query, &[], |row| text(row, 0))?;
+        Ok(all.into_iter().flatten().collect())
+    }
+
+    /// The number of the newest message; 0 where there is none.
+    ///
+    /// # Errors
+    /// The file cannot be read now, one sentence.
+    pub fn last_message(&self) -> Result<i64, String> {
+        let last = self.rows("SELECT max(id) FROM messages", &[], |row| row.get::<_, Option<i64>>(0))?;
+        Ok(last.into_iter().flatten().next().unwrap_or(0))
+    }
+
+    /// Turns of a conversation: those of a session, and of the sessions in which it goes on after it became too long. Of
+    /// each session the newest messages are looked at, at most `most`.
+    ///
+    /// # Errors
+    /// The file cannot be read now, one sentence.
+    pub fn turns(&self, session: &str, most: usize) -> Result<Vec<Turn>, String> {
         let sessions = self.sessions()?;
-        let mut chain: Vec<&Session> = sessions.iter().filter(|one| one.id == session).collect();
-        let mut known: BTreeSet<&str> = BTreeSet::new();
-        while let Some(last) = chain.last().copied().filter(|_| chain.len() < LONGEST_CHAIN) {
-            known.insert(&last.id);
-            let goes_on = last.end_reason.as_deref() == Some(CONTINUED);
-            let next = sessions.iter().filter(|one| one.parent.as_ref() == Some(&last.id) && goes_on);
-            // The first that came of it; later ones are branches.
-            match next.filter(|one| !known.contains(one.id.as_str())).min_by_key(|one| one.began) {
-                Some(next) => chain.push(next),
-                None => break,
+        let Some(first) = sessions.iter().find(|one| one.id == session) else { return Ok(Vec::new()) };
+        self.turns_of(&Chains::new(&sessions).from(first), most)
+    }
+
+    /// The same, of sessions that follow one another.
+    ///
+    /// # Errors
+    /// The file cannot be read now, one sentence.
+    pub fn turns_of(&self, chain: &[&Session], most: usize) -> Result<Vec<Turn>, String> {
+        let (mut messages, mut before) = (Vec::new(), 0);
+        for one in chain {
+            let newest = self.messages(&one.id, most)?;
+            if let Some(first) = newest.first().filter(|_| messages.is_empty() && newest.len() >= most) {
+                before = self.requests_before(&one.id, first.id)?;
             }
+            messages.extend(newest);
         }
-        let mut messages = Vec::new();
-        for one in &chain {
-            messages.extend(self.messages(&one.id)?);
-        }
-        Ok(turns::derive(&messages, chain.last().and_then(|last| last.ended)))
+        let mut turns = turns::derive(&messages, chain.last().and_then(|last| last.ended));
+        turns.iter_mut().for_each(|turn| turn.number += before);
+        Ok(turns)
+    }
+
+    fn has(&self, table: &str, column: &str) -> Result<bool, String> {
+        let known: Vec<Option<String>> = self.rows(&format!("PRAGMA table_info({table})"), &[], |row| text(row, 1))?;
+        Ok(known.iter().flatten().any(|name| name == column))
     }
 
     /// A query of those columns, with nothing in place of columns that this version does not have.
@@ -190,6 +245,74 @@ impl History {
             rows.collect::<rusqlite::Result<Vec<T>>>()
         };
         work().map_err(|error| format!("{} cannot be read: {error}", self.path.display()))
+    }
+}
+
+/// The address under which it is opened. A database that nobody has open is read as it is: SQLite would make the files
+/// beside it that a reader of a write-ahead log needs (<https://www.sqlite.org/wal.html#read_only_databases>), and what is
+/// not ours is not written to.
+fn address(path: &Path) -> String {
+    let mut name = String::new();
+    for byte in path.as_os_str().as_bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'/' | b'.' | b'-' | b'_' => name.push(char::from(*byte)),
+            _ => name.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    let beside = |end: &str| path.with_file_name(format!("state.db{end}")).exists();
+    let unused = logs_ahead(path) && !beside("-wal") && !beside("-shm");
+    format!("file:{name}?mode=ro{}", if unused { "&immutable=1" } else { "" })
+}
+
+/// Whether a database has a write-ahead log (<https://www.sqlite.org/fileformat.html>, the bytes at 18 and 19).
+fn logs_ahead(path: &Path) -> bool {
+    let mut head = [0; 20];
+    let read = std::fs::File::open(path).and_then(|mut file| file.read_exact(&mut head));
+    read.is_ok() && head[18] == 2
+}
+
+/// Which session goes on in which other one.
+pub struct Chains<'a> {
+    sessions: &'a [Session],
+    next: BTreeMap<&'a str, &'a Session>,
+}
+
+impl<'a> Chains<'a> {
+    /// Of these sessions.
+    #[must_use]
+    pub fn new(sessions: &'a [Session]) -> Self {
+        let ended = |one: &&Session| one.end_reason.as_deref() == Some(CONTINUED);
+        let continued: BTreeSet<&str> = sessions.iter().filter(ended).map(|one| one.id.as_str()).collect();
+        let mut next: BTreeMap<&str, &Session> = BTreeMap::new();
+        for one in sessions {
+            let Some(parent) = one.parent.as_deref().filter(|parent| continued.contains(parent)) else { continue };
+            // The first that came of it; later ones are branches.
+            let first = next.entry(parent).or_insert(one);
+            if (one.began, &one.id) < (first.began, &first.id) {
+                *first = one;
+            }
+        }
+        Self { sessions, next }
+    }
+
+    /// A session and those in which its conversation goes on, in their order.
+    #[must_use]
+    pub fn from(&self, first: &'a Session) -> Vec<&'a Session> {
+        let mut chain = vec![first];
+        let mut known = BTreeSet::from([first.id.as_str()]);
+        while let Some(next) = chain.last().and_then(|last| self.next.get(last.id.as_str())) {
+            if chain.len() >= LONGEST_CHAIN || !known.insert(&next.id) {
+                break;
+            }
+            chain.push(next);
+        }
+        chain
+    }
+
+    /// Sessions in which conversations begin, in the order in which they were given.
+    pub fn beginnings(&self) -> impl Iterator<Item = &'a Session> {
+        let later: BTreeSet<&str> = self.next.values().map(|one| one.id.as_str()).collect();
+        self.sessions.iter().filter(move |one| !later.contains(one.id.as_str()))
     }
 }
 

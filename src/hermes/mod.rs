@@ -8,6 +8,7 @@ pub mod home;
 pub mod jobs;
 pub mod labels;
 pub mod owner;
+pub mod records;
 pub mod script;
 pub mod settings;
 pub mod turns;

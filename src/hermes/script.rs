@@ -36,7 +36,8 @@ fn plain(command: &str, cwd: Option<String>) -> Seen {
     Seen { command: shortened(command), cwd }
 }
 
-fn shortened(command: &str) -> String {
+/// A command as far as it is kept.
+pub(super) fn shortened(command: &str) -> String {
     if command.len() <= LONGEST {
         return command.to_owned();
     }

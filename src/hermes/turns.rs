@@ -26,6 +26,8 @@ const JOINED_SUMMARY: &str = "[END OF PRIOR CONTEXT — COMPACTION SUMMARY BELOW
 /// One request of the user and all that the agent did for it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
+    /// The number of the message that opened it.
+    pub message: i64,
     /// Counted from 1.
     pub number: usize,
     /// What was asked for.
@@ -62,10 +64,16 @@ pub struct ToolCall {
     pub tool: String,
     /// The command, of a tool that runs one.
     pub command: Option<String>,
+    /// It is not waited for.
+    pub background: bool,
+    /// When it was asked for.
+    pub asked: Moment,
     /// When the tool answered.
     pub answered: Option<Moment>,
     /// The exit code in that answer.
     pub exit_code: Option<i64>,
+    /// What it printed, as that answer says.
+    pub output: Option<String>,
     /// The background process that it started.
     pub job: Option<String>,
 }
@@ -80,7 +88,9 @@ pub fn calls(json: &str) -> Vec<ToolCall> {
         let arguments: Value = serde_json::from_str(arguments).unwrap_or_default();
         let command = arguments["command"].as_str().or(arguments["code"].as_str()).map(str::to_owned);
         let id = one["id"].as_str().unwrap_or_default().to_owned();
-        Some(ToolCall { id, tool, command, answered: None, exit_code: None, job: None })
+        let background = arguments["background"].as_bool().unwrap_or(false);
+        let (asked, answered, exit_code, output, job) = (Moment::default(), None, None, None, None);
+        Some(ToolCall { id, tool, command, background, asked, answered, exit_code, output, job })
     };
     all.iter().filter_map(call).collect()
 }
@@ -95,6 +105,7 @@ pub fn derive(messages: &[Message], ended: Option<Moment>) -> Vec<Turn> {
                 last.state = TurnState::Unanswered;
             }
             turns.push(Turn {
+                message: message.id,
                 number: turns.len() + 1,
                 prompt: message.content.clone(),
                 by_itself: message.content.starts_with(JOB_ENDED),
@@ -118,7 +129,7 @@ fn go_on(turn: &mut Turn, message: &Message) {
     turn.latest = turn.latest.max(message.at);
     match message.role.as_str() {
         "assistant" => {
-            turn.calls.extend(message.calls.iter().cloned());
+            turn.calls.extend(message.calls.iter().map(|call| ToolCall { asked: message.at, ..call.clone() }));
             turn.state = if message.calls.is_empty() { TurnState::Answered } else { TurnState::Open };
         }
         "tool" => {
@@ -128,6 +139,7 @@ fn go_on(turn: &mut Turn, message: &Message) {
             let result: Value = serde_json::from_str(&message.content).unwrap_or_default();
             call.answered = Some(message.at);
             call.exit_code = result["exit_code"].as_i64();
+            call.output = result["output"].as_str().filter(|text| !text.is_empty()).map(str::to_owned);
             call.job = result["session_id"].as_str().filter(|id| id.starts_with("proc_")).map(str::to_owned);
         }
         "user" => turn.state = TurnState::Open,

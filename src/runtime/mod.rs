@@ -2,6 +2,7 @@
 //!
 //! [`host`] is the loop; [`handle`] is how everything above reaches it; [`start`] puts a host together.
 
+pub mod agents;
 pub mod calls;
 pub mod candidates;
 pub mod clock;

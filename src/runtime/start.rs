@@ -1,5 +1,6 @@
 //! Puts a host together: configuration, lock, backends, journal, model; then signals and the terminal.
 
+use super::agents;
 use super::clock::Clock;
 use super::discovery;
 use super::effects::Performer;
@@ -203,6 +204,12 @@ impl Prepared {
         terminal::read_terminal(HERE, self.inbox.clone());
         discovery::look_around(self.backends.values().cloned().collect(), self.inbox.clone());
         Ok(guard)
+    }
+
+    /// What follows the conversations of the hermes-agents that are here, once it is called.
+    pub fn agents(&self) -> impl FnOnce() + Send + 'static {
+        let inbox = self.inbox.clone();
+        move || agents::follow(Homes::new(&variable).homes(), inbox)
     }
 
     /// Ends the host in order on SIGTERM, SIGINT, SIGHUP and SIGQUIT.

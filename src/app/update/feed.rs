@@ -4,18 +4,36 @@ use super::super::client::{FeedMark, RowKey};
 use super::super::command::Action;
 use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model, PaneKind};
-use super::super::msg::{ClientId, Cmd};
+use super::super::msg::{ClientId, Cmd, Stream};
 use super::super::view::feed::{FeedItem, is_long, items, lines_before};
 use super::super::view_model::Level;
 use super::keys::plain;
 use super::panes::roomier;
 use super::sidebar::toggle;
 use crate::config::KeyPress;
-use crate::domain::{Moment, Session};
+use crate::domain::{CallId, Event, Moment, Session, Told};
 use crossterm::event::{KeyCode, KeyModifiers};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Model {
+    /// An agent's records tell of a conversation: its commands are shown with what they printed.
+    pub(super) fn agent_told(&mut self, now: Moment, told: Told, outputs: &[(String, String)], cmds: &mut Vec<Cmd>) {
+        let id = told.conversation.clone();
+        self.apply(now, Event::AgentTold(told), cmds);
+        let mine = self.state.calls.values().filter(|call| call.conversation.as_ref() == Some(&id));
+        let rows: BTreeMap<&str, &CallId> =
+            mine.filter_map(|call| Some((call.asked_as.as_deref()?, &call.id))).collect();
+        let new = outputs.iter().filter_map(|(asked_as, text)| Some((*rows.get(asked_as.as_str())?, text)));
+        let new: Vec<(CallId, String)> = new
+            .filter(|(call, _)| self.work.feeds.of(call).is_none())
+            .map(|(call, text)| (call.clone(), format!("{text}\n")))
+            .collect();
+        for (call, text) in new {
+            self.call_output(&call, Stream::Out, text.as_bytes());
+        }
+        self.touch();
+    }
+
     /// A key in an agent pane.
     pub(super) fn feed_key(
         &mut self,

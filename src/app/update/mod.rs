@@ -73,6 +73,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             }
         }
         Msg::Output { session, bytes } => m.output(now, &session, &bytes, &mut cmds),
+        Msg::AgentTold { told, outputs } => m.agent_told(now, *told, &outputs, &mut cmds),
         Msg::CallOutput { call, stream, bytes } => m.call_output(&call, stream, &bytes),
         Msg::Progress { env, text } => {
             if m.state.environments.contains_key(&env) {

@@ -6,7 +6,8 @@ use super::super::msg::ClientId;
 use super::super::view_model::{EnvRow, RowState, Sidebar, SidebarRow};
 use super::words;
 use crate::domain::{
-    BackendKind, EnvId, Environment, LeaseKind, Moment, Network, Origin, Persistence, Phase, Retention, Span,
+    BackendKind, Conversation, EnvId, Environment, LeaseKind, Moment, Network, Origin, Persistence, Phase, Retention,
+    Span,
 };
 use nucleo_matcher::pattern::{AtomKind, CaseMatching, Normalization, Pattern};
 use nucleo_matcher::{Config, Matcher, Utf32Str};
@@ -16,6 +17,9 @@ const LABEL: usize = 13;
 
 /// A deadline of one that is not ours which is further away than this is no news.
 const FAR: Span = Span::hours(24);
+
+/// A conversation of an agent in which nothing was said for longer is over, whether or not that was written down.
+const FRESH: Span = Span::hours(24);
 
 /// A line of the sidebar before its text is made.
 enum Line<'a> {
@@ -155,9 +159,23 @@ fn env_row(model: &Model, now: Moment, env: &Environment, active: bool) -> EnvRo
         pinned: env.leases.iter().any(|l| l.kind == LeaseKind::Pin),
         on_host: env.spec.on_host,
         host_network: env.spec.network == Network::Host && !env.spec.on_host,
-        shared_by: if env.conversations.len() > 1 { env.conversations.len() } else { 0 },
+        shared_by: match env.conversations.len() + told_of(model, env).filter(|c| goes_on(c, now)).count() {
+            0 | 1 => 0,
+            many => many,
+        },
         state: row_state(model, now, env),
     }
+}
+
+/// Conversations of an agent whose commands run in this environment, as its own records tell.
+fn told_of<'a>(model: &'a Model, env: &'a Environment) -> impl Iterator<Item = &'a Conversation> {
+    let here = |c: &&Conversation| c.agent.is_some() && c.env.as_ref() == Some(&env.id);
+    model.state.conversations.values().filter(here)
+}
+
+/// Whether something may still be said in it: agents do not always write down that a conversation is over.
+fn goes_on(conversation: &Conversation, now: Moment) -> bool {
+    conversation.ended.is_none() && now <= conversation.last_active + FRESH
 }
 
 /// What stands at the right of an environment's row.
@@ -187,7 +205,9 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
         }
         _ => None,
     });
-    if let Some(number) = turn {
+    let told =
+        || told_of(model, env).filter_map(|c| c.open_turn()).max_by_key(|turn| turn.began).map(|turn| turn.number);
+    if let Some(number) = turn.or_else(told) {
         return RowState::Turn { number };
     }
     // What a look found holds it as a lease does, although the deadline of the next look runs.
@@ -289,6 +309,9 @@ fn facts(model: &Model, now: Moment, id: &EnvId) -> Vec<(&'static str, String, b
     }
     if let Some(cpu) = env.spec.cpu_millis {
         add("cpus", format!("{}.{:02}", cpu / 1000, cpu % 1000 / 10));
+    }
+    for told in told_of(model, env).filter(|c| goes_on(c, now)) {
+        add("serves", told.title.clone().unwrap_or_else(|| told.id.to_string()));
     }
     for id in &env.conversations {
         let title = model.state.conversations.get(id).and_then(|c| c.title.clone());

@@ -1,0 +1,170 @@
+//! What is new in the conversations of one home, told as the core takes it.
+
+use super::history::{Chains, History, Session};
+use super::home::Home;
+use super::turns::{ToolCall, Turn, TurnState};
+use super::{labels, script};
+use crate::domain::{ConversationId, Moment, Span, Told, ToldCall, ToldTurn, TurnId, TurnStatus};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Conversations that are told, the newest.
+const CONVERSATIONS: usize = 100;
+/// Messages of one session that are looked at, the newest.
+const MESSAGES: usize = 2000;
+/// At first that many messages are looked at in all; what is older is told once it goes on.
+const AT_FIRST: usize = 10_000;
+/// An answer that has been owed for this long without a word does not come any more: its agent has ended.
+const SILENCE: Span = Span::seconds(30 * 60);
+/// Longest prompt that is kept, in bytes.
+const PROMPT: usize = 4 << 10;
+/// The tool whose commands run in the container.
+const TERMINAL: &str = "terminal";
+/// The task whose container all conversations of a profile share (hermes-agent 0.19, `tools/terminal_tool.py`).
+const SHARED_TASK: &str = "default";
+
+/// A conversation that has changed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct News {
+    /// It.
+    pub told: Told,
+    /// What its commands printed, by the commands' ids there.
+    pub outputs: Vec<(String, String)>,
+}
+
+/// What was told of a home so far.
+pub struct Records {
+    home: Home,
+    /// The newest message that was looked at; `None` before the first look.
+    last: Option<i64>,
+    known: BTreeMap<String, Known>,
+}
+
+/// What was told of a conversation.
+#[derive(PartialEq)]
+struct Known {
+    /// Its sessions as they were.
+    sessions: Vec<Session>,
+    /// When its open turn is given up.
+    silent: Option<Moment>,
+}
+
+impl Records {
+    /// Of this home, before the first look.
+    #[must_use]
+    pub fn new(home: Home) -> Self {
+        Self { home, last: None, known: BTreeMap::new() }
+    }
+
+    /// The home.
+    #[must_use]
+    pub fn home(&self) -> &Home {
+        &self.home
+    }
+
+    /// When something changes without anything being written: an open turn is given up.
+    #[must_use]
+    pub fn due(&self) -> Option<Moment> {
+        self.known.values().filter_map(|known| known.silent).min()
+    }
+
+    /// Conversations that have changed since the last look, the oldest first.
+    ///
+    /// # Errors
+    /// The records cannot be read now, one sentence; nothing is lost, the next look tells it.
+    pub fn news(&mut self, now: Moment) -> Result<Vec<News>, String> {
+        let Some(history) = History::open(&self.home.path)? else { return Ok(Vec::new()) };
+        let last = history.last_message()?;
+        let written = match self.last {
+            // The file was made anew.
+            Some(before) if before <= last => history.written_since(before)?,
+            _ => BTreeSet::new(),
+        };
+        let sessions = history.sessions()?;
+        let mut room = AT_FIRST;
+        let mut news = Vec::new();
+        let chains = Chains::new(&sessions);
+        for first in chains.beginnings().take(CONVERSATIONS) {
+            let chain = chains.from(first);
+            let before = self.known.get(&first.id);
+            let same = before.is_some_and(|known| known.sessions.iter().eq(chain.iter().copied()));
+            let silent = before.and_then(|known| known.silent).is_some_and(|at| at <= now);
+            if same && !silent && !chain.iter().any(|one| written.contains(&one.id)) {
+                continue;
+            }
+            if before.is_none() && room == 0 {
+                continue;
+            }
+            let turns = history.turns_of(&chain, MESSAGES)?;
+            let messages: i64 = chain.iter().map(|one| one.written.0).sum();
+            room = room.saturating_sub(usize::try_from(messages).unwrap_or(0).min(MESSAGES));
+            let (one, silent) = self.tell(first, &chain, turns, now);
+            self.known.insert(first.id.clone(), Known { sessions: chain.into_iter().cloned().collect(), silent });
+            news.push(one);
+        }
+        self.last = Some(last);
+        news.reverse();
+        Ok(news)
+    }
+
+    fn tell(&self, first: &Session, chain: &[&Session], turns: Vec<Turn>, now: Moment) -> (News, Option<Moment>) {
+        let open = turns.last().filter(|turn| turn.state == TurnState::Open);
+        let silent = open.map(|turn| turn.latest + SILENCE).filter(|at| *at > now);
+        let latest = turns.last().map_or(first.began, |turn| turn.latest);
+        let title = chain.iter().rev().find_map(|one| one.title.clone());
+        let mut outputs = Vec::new();
+        let turns = turns.into_iter().map(|turn| told_turn(&first.id, turn, silent.is_some(), &mut outputs)).collect();
+        let told = Told {
+            conversation: ConversationId::new(&first.id),
+            profile: labels::sanitise(&self.home.profile),
+            home: self.home.path.to_string_lossy().into_owned(),
+            task: SHARED_TASK.to_owned(),
+            title,
+            kind: Some(first.source.clone()).filter(|source| !source.is_empty()),
+            ended: chain.last().and_then(|last| last.ended),
+            latest,
+            turns,
+        };
+        (News { told, outputs }, silent)
+    }
+}
+
+fn told_turn(conversation: &str, turn: Turn, answered_yet: bool, outputs: &mut Vec<(String, String)>) -> ToldTurn {
+    let (status, over) = match turn.state {
+        TurnState::Open if answered_yet => (TurnStatus::Running, false),
+        TurnState::Open | TurnState::Unanswered => (TurnStatus::Interrupted, true),
+        TurnState::Answered => (TurnStatus::Done, true),
+    };
+    let calls = turn.calls.into_iter().filter_map(|call| told_call(call, outputs)).collect();
+    ToldTurn {
+        id: TurnId::new(format!("{conversation}.{}", turn.message)),
+        number: u32::try_from(turn.number).unwrap_or(u32::MAX),
+        prompt: cut(turn.prompt, PROMPT),
+        began: turn.began,
+        ended: over.then_some(turn.latest),
+        status,
+        calls,
+    }
+}
+
+fn told_call(call: ToolCall, outputs: &mut Vec<(String, String)>) -> Option<ToldCall> {
+    let command = call.command.filter(|_| call.tool == TERMINAL)?;
+    outputs.extend(call.output.map(|output| (call.id.clone(), output)));
+    // As it is seen in the container.
+    let command = script::shortened(&command);
+    Some(ToldCall {
+        id: call.id,
+        command: if call.background { format!("{command} &") } else { command },
+        asked: call.asked,
+        answered: call.answered,
+        exit_code: call.exit_code.and_then(|code| i32::try_from(code).ok()),
+    })
+}
+
+fn cut(mut text: String, most: usize) -> String {
+    if text.len() > most {
+        let end = (0..=most).rev().find(|end| text.is_char_boundary(*end)).unwrap_or(0);
+        text.truncate(end);
+        text.push('…');
+    }
+    text
+}
