@@ -153,16 +153,21 @@ impl History {
             Ok((active || compacted).then_some(message))
         };
         let query = self.select("messages", &columns)?;
-        let newest = format!("{query} WHERE session_id = ?1 ORDER BY id DESC LIMIT {most}");
-        let all = self.rows(&newest, &[session], read)?;
-        Ok(all.into_iter().rev().flatten().collect())
+        // The index of hermes-agent is by time; the order of messages is that of their numbers, since clocks step back.
+        let newest = format!("{query} WHERE session_id = ?1 ORDER BY timestamp DESC LIMIT {most}");
+        let mut all: Vec<Message> = self.rows(&newest, &[session], read)?.into_iter().flatten().collect();
+        all.sort_by_key(|message| message.id);
+        Ok(all)
     }
 
-    /// How many requests of the user stand before a message of a session.
-    fn requests_before(&self, session: &str, message: i64) -> Result<usize, String> {
+    /// How many requests of the user stand in a session from one message up to another one.
+    ///
+    /// # Errors
+    /// The file cannot be read now, one sentence.
+    pub fn requests_between(&self, session: &str, from: i64, upto: i64) -> Result<usize, String> {
         let observed = if self.has("messages", "observed")? { "AND coalesce(observed, 0) = 0" } else { "" };
         let query = format!(
-            "SELECT count(*) FROM messages WHERE session_id = ?1 AND id < {message} AND role = 'user' {observed}"
+            "SELECT count(*) FROM messages WHERE session_id = ?1 AND id >= {from} AND id < {upto} AND role = 'user' {observed}"
         );
         let counts = self.rows(&query, &[session], |row| row.get::<_, i64>(0))?;
         Ok(counts.first().map_or(0, |count| usize::try_from(*count).unwrap_or(0)))
@@ -187,33 +192,19 @@ impl History {
         Ok(last.into_iter().flatten().next().unwrap_or(0))
     }
 
-    /// Turns of a conversation: those of a session, and of the sessions in which it goes on after it became too long. Of
-    /// each session the newest messages are looked at, at most `most`.
+    /// Turns of a conversation: those of a session, and of the sessions in which it goes on after it became too long.
     ///
     /// # Errors
     /// The file cannot be read now, one sentence.
-    pub fn turns(&self, session: &str, most: usize) -> Result<Vec<Turn>, String> {
+    pub fn turns(&self, session: &str) -> Result<Vec<Turn>, String> {
         let sessions = self.sessions()?;
         let Some(first) = sessions.iter().find(|one| one.id == session) else { return Ok(Vec::new()) };
-        self.turns_of(&Chains::new(&sessions).from(first), most)
-    }
-
-    /// The same, of sessions that follow one another.
-    ///
-    /// # Errors
-    /// The file cannot be read now, one sentence.
-    pub fn turns_of(&self, chain: &[&Session], most: usize) -> Result<Vec<Turn>, String> {
-        let (mut messages, mut before) = (Vec::new(), 0);
-        for one in chain {
-            let newest = self.messages(&one.id, most)?;
-            if let Some(first) = newest.first().filter(|_| messages.is_empty() && newest.len() >= most) {
-                before = self.requests_before(&one.id, first.id)?;
-            }
-            messages.extend(newest);
+        let chain = Chains::new(&sessions).from(first);
+        let mut messages = Vec::new();
+        for one in &chain {
+            messages.extend(self.messages(&one.id, usize::MAX >> 1)?);
         }
-        let mut turns = turns::derive(&messages, chain.last().and_then(|last| last.ended));
-        turns.iter_mut().for_each(|turn| turn.number += before);
-        Ok(turns)
+        Ok(turns::derive(&messages, chain.last().and_then(|last| last.ended)))
     }
 
     fn has(&self, table: &str, column: &str) -> Result<bool, String> {

@@ -2,7 +2,7 @@
 
 use super::history::{Chains, History, Session};
 use super::home::Home;
-use super::turns::{ToolCall, Turn, TurnState};
+use super::turns::{self, ToolCall, Turn, TurnState};
 use super::{labels, script};
 use crate::domain::{ConversationId, Moment, Span, Told, ToldCall, ToldTurn, TurnId, TurnStatus};
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 /// Conversations that are told, the newest.
 const CONVERSATIONS: usize = 100;
 /// Messages of one session that are looked at, the newest.
-const MESSAGES: usize = 2000;
-/// At first that many messages are looked at in all; what is older is told once it goes on.
-const AT_FIRST: usize = 10_000;
+const MESSAGES: usize = 1000;
+/// Messages that are looked at in one go, if there is more than one conversation to tell: what is newest comes first.
+const AT_ONCE: usize = 2000;
 /// An answer that has been owed for this long without a word does not come any more: its agent has ended.
 const SILENCE: Span = Span::seconds(30 * 60);
 /// Longest prompt that is kept, in bytes.
@@ -37,6 +37,11 @@ pub struct Records {
     /// The newest message that was looked at; `None` before the first look.
     last: Option<i64>,
     known: BTreeMap<String, Known>,
+    /// There is more to tell at once.
+    more: bool,
+    /// For sessions that are longer than what is looked at: the message that it begins with, and how many requests of the
+    /// user stand before it.
+    before: BTreeMap<String, (i64, usize)>,
 }
 
 /// What was told of a conversation.
@@ -52,7 +57,7 @@ impl Records {
     /// Of this home, before the first look.
     #[must_use]
     pub fn new(home: Home) -> Self {
-        Self { home, last: None, known: BTreeMap::new() }
+        Self { home, last: None, known: BTreeMap::new(), more: false, before: BTreeMap::new() }
     }
 
     /// The home.
@@ -61,9 +66,12 @@ impl Records {
         &self.home
     }
 
-    /// When something changes without anything being written: an open turn is given up.
+    /// When to look again although nothing was written: there is more to tell, or an open turn is given up.
     #[must_use]
     pub fn due(&self) -> Option<Moment> {
+        if self.more {
+            return Some(Moment(0));
+        }
         self.known.values().filter_map(|known| known.silent).min()
     }
 
@@ -80,7 +88,7 @@ impl Records {
             _ => BTreeSet::new(),
         };
         let sessions = history.sessions()?;
-        let mut room = AT_FIRST;
+        let (mut room, mut unread) = (AT_ONCE, BTreeSet::new());
         let mut news = Vec::new();
         let chains = Chains::new(&sessions);
         for first in chains.beginnings().take(CONVERSATIONS) {
@@ -91,19 +99,42 @@ impl Records {
             if same && !silent && !chain.iter().any(|one| written.contains(&one.id)) {
                 continue;
             }
-            if before.is_none() && room == 0 {
+            if room == 0 {
+                unread.insert(first.id.clone());
                 continue;
             }
-            let turns = history.turns_of(&chain, MESSAGES)?;
-            let messages: i64 = chain.iter().map(|one| one.written.0).sum();
-            room = room.saturating_sub(usize::try_from(messages).unwrap_or(0).min(MESSAGES));
+            let (turns, read) = self.turns(&history, &chain)?;
+            room = room.saturating_sub(read);
             let (one, silent) = self.tell(first, &chain, turns, now);
             self.known.insert(first.id.clone(), Known { sessions: chain.into_iter().cloned().collect(), silent });
             news.push(one);
         }
+        // What was not looked at is known no more, so that the next look tells it.
+        unread.iter().for_each(|id| drop(self.known.remove(id)));
+        self.more = !unread.is_empty();
         self.last = Some(last);
         news.reverse();
         Ok(news)
+    }
+
+    /// The turns of sessions that follow one another, as far as their newest messages tell, and how many were read.
+    fn turns(&mut self, history: &History, chain: &[&Session]) -> Result<(Vec<Turn>, usize), String> {
+        let (mut messages, mut before) = (Vec::new(), 0);
+        for one in chain {
+            let newest = history.messages(&one.id, MESSAGES)?;
+            if let Some(first) = newest.first().filter(|_| newest.len() >= MESSAGES) {
+                let (known, count) =
+                    self.before.get(&one.id).copied().filter(|(id, _)| *id <= first.id).unwrap_or((0, 0));
+                let count = count + history.requests_between(&one.id, known, first.id)?;
+                self.before.insert(one.id.clone(), (first.id, count));
+                // What was said before in the same conversation is counted with it.
+                before += count;
+            }
+            messages.extend(newest);
+        }
+        let mut turns = turns::derive(&messages, chain.last().and_then(|last| last.ended));
+        turns.iter_mut().for_each(|turn| turn.number += before);
+        Ok((turns, messages.len()))
     }
 
     fn tell(&self, first: &Session, chain: &[&Session], turns: Vec<Turn>, now: Moment) -> (News, Option<Moment>) {

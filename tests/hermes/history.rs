@@ -53,10 +53,10 @@ fn turns_are_derived_from_a_state_that_the_real_code_wrote_and_still_writes() {
     let ids: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
     assert_eq!(ids, ["empty", "two", "one"]);
     assert_eq!((sessions[2].cwd.as_deref(), sessions[1].parent.as_deref()), (Some("/work"), Some("one")));
-    assert!(history.turns("empty", 1000).expect("turns").is_empty());
-    assert!(history.turns("unknown", 1000).expect("turns").is_empty());
+    assert!(history.turns("empty").expect("turns").is_empty());
+    assert!(history.turns("unknown").expect("turns").is_empty());
 
-    let turns = history.turns("one", 1000).expect("turns");
+    let turns = history.turns("one").expect("turns");
     let shown: Vec<_> = turns.iter().map(|turn| (turn.prompt.as_str(), turn.by_itself, turn.state)).collect();
     let job = "[IMPORTANT: Background process proc_12 completed normally (exit code 0).\nCommand: make\nOutput:\n]";
     let expected = [
@@ -75,7 +75,7 @@ fn turns_are_derived_from_a_state_that_the_real_code_wrote_and_still_writes() {
 
     running.say("go on");
     assert_eq!(running.told(), "ended");
-    let turns = history.turns("one", 1000).expect("turns");
+    let turns = history.turns("one").expect("turns");
     assert_eq!(turns.last().map(|turn| turn.state), Some(TurnState::Answered), "what was written since is seen");
     assert!(history.sessions().expect("sessions")[1].ended.is_some());
     running.end();
