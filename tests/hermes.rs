@@ -16,5 +16,9 @@ mod ephemeral;
 mod feed;
 #[path = "hermes/history.rs"]
 mod history;
+#[path = "hermes/model.rs"]
+mod model;
+#[path = "hermes/real.rs"]
+mod real;
 #[path = "hermes/told.rs"]
 mod told;

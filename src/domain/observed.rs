@@ -90,6 +90,7 @@ impl State {
         let now = out.now;
         let excerpt = words::excerpt(&command, 80);
         let row = self.row_of(out, &id, &exec, command, cwd);
+        self.join_seen(out, &row);
         if let Some(env) = self.edit(out, &id) {
             env.note(ActivityKind::Exec, format!("{excerpt} began"), now);
             env.hold(LeaseKind::Exec(exec.clone()), excerpt, now, None);

@@ -16,7 +16,7 @@ use super::reaper;
 use super::request::{Answer, Refusal, Request};
 use super::session::{Session, SessionState};
 use super::shutdown;
-use super::told::Told;
+use super::told::{Asked, Told};
 use super::turn::{Call, Conversation};
 use super::turns::TurnRequest;
 use super::verdict::Verdict;
@@ -58,6 +58,9 @@ pub struct State {
     /// What agents' records tell of conversations whose container is not listed.
     #[serde(default)]
     pub unplaced: BTreeMap<ConversationId, Told>,
+    /// Commands that agents asked for and that were not seen yet.
+    #[serde(default)]
+    pub asked: BTreeMap<ConversationId, Vec<Asked>>,
     /// Whoever waits for an answer.
     #[serde(default)]
     pub waiters: Vec<Waiter>,

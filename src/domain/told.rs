@@ -77,6 +77,14 @@ pub struct ToldCall {
     pub exit_code: Option<i32>,
 }
 
+/// A command that an agent asked for and that was not seen yet.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Asked {
+    env: EnvId,
+    turn: TurnId,
+    call: ToldCall,
+}
+
 impl State {
     /// An agent's records tell of a conversation. One of the same id that was begun through us is better known.
     pub(super) fn told(&mut self, out: &mut Outbox, told: Told) {
@@ -86,6 +94,7 @@ impl State {
         }
         let env = self.environments.values().find(|env| serves(env, &told)).map(|env| env.id.clone());
         self.unplaced.remove(&told.conversation);
+        self.asked.remove(&told.conversation);
         let news = self.take_over(out, &told, env.as_ref());
         match &env {
             Some(env) => self.join_calls(out, &told, env),
@@ -151,24 +160,33 @@ impl State {
                     Some(row) => self.join_call(out, &row, call, id, &turn.id),
                     // Nobody saw it, and it is over: it ran before we looked.
                     None if call.answered.is_some() => self.remember_told(out, call, id, &turn.id, env),
-                    None => {}
+                    None => {
+                        let asked = Asked { env: env.clone(), turn: turn.id.clone(), call: call.clone() };
+                        self.asked.entry(id.clone()).or_default().push(asked);
+                    }
                 }
             }
         }
     }
 
+    /// A command is seen. An agent may have asked for it a moment ago.
+    pub(super) fn join_seen(&mut self, out: &mut Outbox, row: &CallId) {
+        let Some(seen) = self.calls.get(row).filter(|call| call.conversation.is_none()) else { return };
+        let fits = |one: &&Asked| one.env == seen.env && fits(&one.call, seen);
+        let mut all = self.asked.iter().flat_map(|(id, asked)| asked.iter().map(move |one| (id, one)));
+        let Some((id, asked)) = all.find(|(_, one)| fits(one)).map(|(id, one)| (id.clone(), one.clone())) else {
+            return;
+        };
+        if let Some(open) = self.asked.get_mut(&id) {
+            open.retain(|one| one.call.id != asked.call.id);
+        }
+        self.join_call(out, row, &asked.call, &id, &asked.turn);
+    }
+
     /// The command that was seen in the environment when this one was asked for, and belongs to nobody yet.
     fn seen_as(&self, told: &ToldCall, env: &EnvId) -> Option<CallId> {
-        let until = told.answered.map_or(Moment(u64::MAX), |answered| answered + BESIDE);
-        let fits = |call: &&Call| {
-            call.source == CallSource::Observed
-                && call.conversation.is_none()
-                && call.env == *env
-                && call.command == told.command
-                && told.asked <= call.began + BESIDE
-                && call.began <= until
-        };
-        self.calls.values().filter(fits).min_by_key(|call| call.began).map(|call| call.id.clone())
+        let free = |call: &&Call| call.conversation.is_none() && call.env == *env && fits(told, call);
+        self.calls.values().filter(free).min_by_key(|call| call.began).map(|call| call.id.clone())
     }
 
     fn join_call(&mut self, out: &mut Outbox, row: &CallId, told: &ToldCall, id: &ConversationId, turn: &TurnId) {
@@ -219,6 +237,14 @@ impl State {
         );
         Err(Refusal::new(RefusalKind::Policy, message, "use a conversation of another name"))
     }
+}
+
+/// Whether a command that was seen may be the one that was asked for.
+fn fits(told: &ToldCall, seen: &Call) -> bool {
+    seen.source == CallSource::Observed
+        && seen.command == told.command
+        && told.asked <= seen.began + BESIDE
+        && told.answered.is_none_or(|answered| seen.began <= answered + BESIDE)
 }
 
 /// Whether the container of this environment is the one that a conversation's commands run in.

@@ -106,6 +106,11 @@ fn what_nobody_saw_is_told_once_it_was_answered_and_what_two_ran_goes_to_each() 
     desk.apply(Event::AgentTold(told("c", START, vec![asked("t1", "ls", START)])));
     assert!(calls(&desk).is_empty(), "it may be seen yet");
     seen(&mut desk, "x1", "ls");
+    assert_eq!(calls(&desk), [("ls", Some("c"), None)], "it was asked for a moment ago");
+    seen(&mut desk, "x2", "ls");
+    assert_eq!(calls(&desk)[1], ("ls", None, None), "and once");
+    desk.apply(Event::ExecEnded { exec: CallId::new("x2"), exit_code: Some(0), cwd: None });
+    desk.state.calls.remove(&CallId::new("x2"));
     desk.apply(Event::AgentTold(told("c", START, vec![asked("t1", "ls", START)])));
     let other = answered(asked("t1", "ls", START), at(1), 0);
     desk.apply(Event::AgentTold(told("d", START, vec![other])));

@@ -162,10 +162,37 @@ impl Agent {
         DockerBackend::new(config)
     }
 
+    /// Has it ask a model on this port of loopback. The whole agent goes by its configuration alone.
+    pub fn use_model(&self, port: u16) {
+        let path = self.home().join("config.yaml");
+        let config = std::fs::read_to_string(&path).expect("a file");
+        let image = &self.image.0.name;
+        let config = format!(
+            "{config}  docker_image: {image}\n  docker_network: false\n  docker_orphan_reaper: false\n  container_disk: 0\n"
+        );
+        let model = format!(
+            "model:\n  provider: custom\n  default: scripted\n  base_url: http://127.0.0.1:{port}/v1\n  api_key: none\n"
+        );
+        std::fs::write(path, format!("{config}{model}")).expect("a file");
+    }
+
+    /// The whole agent, as a person starts it.
+    pub fn hermes(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(self.python.with_file_name("hermes"));
+        command.args(args);
+        self.surround(command)
+    }
+
     fn command(&self, script: &str, variables: &[(&str, &str)]) -> Command {
         let mut command = Command::new(&self.python);
+        command.args(["-c", script]);
+        let mut command = self.surround(command);
+        command.envs(variables.iter().copied());
         command
-            .args(["-c", script])
+    }
+
+    fn surround(&self, mut command: Command) -> Command {
+        command
             .env_clear()
             .env("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
             .env("HOME", self.folder.path())
@@ -177,7 +204,6 @@ impl Agent {
             .env("TERMINAL_DOCKER_NETWORK", "false")
             .env("TERMINAL_DOCKER_ORPHAN_REAPER", "false")
             .env("TERMINAL_CONTAINER_DISK", "0")
-            .envs(variables.iter().copied())
             .current_dir(self.folder.path())
             .stdin(Stdio::null());
         command
