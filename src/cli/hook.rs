@@ -5,11 +5,12 @@
 use crate::domain::Moment;
 use crate::hermes::hook_payload::understand;
 use crate::hermes::hook_queue::{Limits, push};
+use crate::hermes::hook_sieve;
 use crate::runtime::paths::{Paths, private_dir};
 use crate::runtime::redact::redact;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
-use std::io::{self, IsTerminal, Read};
+use std::io::{self, IsTerminal};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic;
 use std::path::PathBuf;
@@ -17,8 +18,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Longer messages are dropped.
 const LARGEST: u64 = 64 << 20;
-/// Room for a message with a short conversation.
-const USUAL: usize = 256 * 1024;
 
 /// Whether these words, the program's name among them, call this verb; whatever stands behind it is of no interest,
 /// except where a person asks what the verb is for.
@@ -64,9 +63,7 @@ fn message() -> Option<Vec<u8>> {
     if input.is_terminal() {
         return None;
     }
-    let mut bytes = Vec::with_capacity(USUAL);
-    input.lock().take(LARGEST + 1).read_to_end(&mut bytes).ok()?;
-    (bytes.len() as u64 <= LARGEST).then_some(bytes)
+    hook_sieve::read(input.lock(), LARGEST).ok()?
 }
 
 #[cfg(test)]

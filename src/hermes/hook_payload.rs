@@ -1,7 +1,7 @@
 //! What matters of the message that a hermes-agent gives to a shell hook.
 //!
-//! Such a message carries the whole conversation (megabytes) and the output of tools. All of that is skipped where it
-//! stands; only bounded pieces of what is wanted are copied.
+//! Such a message may carry the whole conversation (megabytes) and carries the output of tools. All of that is skipped
+//! where it stands; only bounded pieces of what is wanted are copied.
 
 use super::hooks::{HookEvent, HookKind, Tool};
 use crate::domain::Moment;
@@ -30,7 +30,7 @@ const TOOLS: [&str; 7] = ["terminal", "process", "execute_code", "read_file", "w
 /// `None` for events that say nothing to us, for those that name no session, and for what is no such message.
 #[must_use]
 pub fn understand(bytes: &[u8], at: Moment, home: Option<PathBuf>, mask: &dyn Fn(&str) -> String) -> Option<HookEvent> {
-    // A name that is no UTF-8 somewhere in a conversation costs its letters, not the event.
+    // Bytes that are no UTF-8 somewhere in a conversation cost letters, not the event.
     let text = String::from_utf8_lossy(bytes);
     let payload: Payload = serde_json::from_str(&text).ok()?;
     let Payload { hook_event_name, tool_name, tool_input, session_id, cwd, extra } = payload;

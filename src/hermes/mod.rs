@@ -9,6 +9,7 @@ pub mod home;
 pub mod hook_payload;
 pub mod hook_queue;
 pub mod hook_setup;
+pub mod hook_sieve;
 pub mod hooks;
 pub mod jobs;
 pub mod labels;
