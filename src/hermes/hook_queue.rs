@@ -18,7 +18,8 @@ const LARGEST: u64 = 1 << 20;
 const ABANDONED: u64 = 600_000;
 
 /// How much waits at most. When it is full, the oldest events go: what the host has to know most is what runs now, and
-/// of older turns hermes-agent's own records tell.
+/// of older turns hermes-agent's own records tell. Each hook lists the folder while its agent waits, so that many files
+/// would cost it milliseconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Number of files.
@@ -29,7 +30,7 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { files: 10_000, bytes: 64 << 20 }
+        Self { files: 4_000, bytes: 64 << 20 }
     }
 }
 

@@ -3,7 +3,7 @@
 //! A conversation is most of a message, and none of it is wanted. So it is left out while the message comes in: what
 //! is never kept costs no memory, and the rest is understood in no time.
 
-use memchr::memchr2;
+use memchr::memchr;
 use std::io::{self, Read};
 
 /// The member that is left out, as Python's `json` writes its name: nothing stands between it and the colon. Where
@@ -42,7 +42,7 @@ struct Sieve {
     kept: Vec<u8>,
     depth: usize,
     in_text: bool,
-    /// The byte that comes stands behind a backslash.
+    /// The byte that comes stands behind a backslash that means something.
     escaped: bool,
     leaves_out: bool,
 }
@@ -67,7 +67,7 @@ impl Sieve {
                     self.leaves_out &= self.depth != DEPTH;
                     self.depth = self.depth.saturating_sub(1);
                 }
-                b':' if self.depth == DEPTH && self.kept.ends_with(LEFT_OUT) => {
+                b':' if self.depth == DEPTH && self.named_so() => {
                     self.kept.extend_from_slice(b":null");
                     self.leaves_out = true;
                 }
@@ -77,15 +77,22 @@ impl Sieve {
         }
     }
 
-    /// Goes on in a text, to its end or that of the chunk, or past a backslash.
+    /// Goes on in a text, to its next quotation mark or the end of the chunk. Only these are looked for: a conversation
+    /// has far more backslashes, and whether one of them stands in front is seen from there.
     fn text(&mut self, chunk: &[u8], at: usize) -> usize {
-        if std::mem::take(&mut self.escaped) {
-            return at + 1;
-        }
-        let Some(length) = memchr2(b'"', b'\\', &chunk[at..]) else { return chunk.len() };
-        self.escaped = chunk[at + length] == b'\\';
-        self.in_text = self.escaped;
-        at + length + 1
+        let found = memchr(b'"', &chunk[at..]);
+        let end = found.map_or(chunk.len(), |length| at + length);
+        let backslashes = chunk[at..end].iter().rev().take_while(|byte| **byte == b'\\').count();
+        let before = backslashes == end - at && self.escaped;
+        let escaped = (backslashes + usize::from(before)) % 2 == 1;
+        self.escaped = escaped && found.is_none();
+        self.in_text = escaped || found.is_none();
+        end + usize::from(found.is_some())
+    }
+
+    /// What was kept last is the name. A quotation mark behind a backslash is none that it begins with.
+    fn named_so(&self) -> bool {
+        self.kept.strip_suffix(LEFT_OUT).is_some_and(|before| !before.ends_with(b"\\"))
     }
 
     fn keep(&mut self, bytes: &[u8]) {
@@ -120,7 +127,7 @@ mod tests {
     fn only_the_conversation_is_left_out_wherever_the_reads_end() {
         let history = json!([{"content": "a \\\" ] } , b", "more": {"conversation_history": [1, "{"]}}, "]"]);
         let message = |history: Value| {
-            json!({"conversation_history": [1], "session_id": "\\", "extra": {"a": "\"conversation_history\":",
+            json!({"conversation_history": [1], "b": {"\"conversation_history": [3]}, "session_id": "\\", "extra": {"a": "\"conversation_history\":",
                 "conversation_history": history, "user_message": "\\\"}", "z": {"conversation_history": [2]}}})
         };
         let expected = message(Value::Null);
