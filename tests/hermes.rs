@@ -16,3 +16,5 @@ mod ephemeral;
 mod feed;
 #[path = "hermes/history.rs"]
 mod history;
+#[path = "hermes/hooks.rs"]
+mod hooks;
