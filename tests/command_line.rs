@@ -8,6 +8,7 @@ mod command_line {
     mod copy;
     mod engines;
     mod exec;
+    mod hook;
     mod host;
     mod others;
     mod prune;

@@ -22,3 +22,5 @@ mod model;
 mod real;
 #[path = "hermes/told.rs"]
 mod told;
+#[path = "hermes/hooks.rs"]
+mod hooks;

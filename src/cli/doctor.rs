@@ -1,6 +1,7 @@
 //! `doctor`: what works here, what was tried, why it failed, and what to do next. Needs no host and starts none.
 
 use super::context::Context;
+use super::doctor_hooks::{Hooks, Verdict};
 use super::output::{Failure, Printer, Style, plain, print_json};
 use crate::api::ApiError;
 use crate::api::ErrorCode;
@@ -61,12 +62,19 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
     let settings = start::settings(&options).map_err(failed)?;
     let local = start::local(&options.paths, &settings.options).map_err(failed)?;
     let engines = start::engines(&options, &settings.options);
+    let hooks = Hooks::look(&options.paths);
     let warnings: Vec<String> = settings.warnings.iter().chain(&engines.warnings).cloned().collect();
     let checks = context.wait(async {
         let (local, docker) = tokio::join!(check_local(LocalBackend::new(local)), check_engines(&engines.spots));
         let docker = with_default(docker, &engines);
         let folders = check_folders(&engines.spots, &docker).await;
-        Ok([local].into_iter().chain(docker).chain(check_hermes()).chain(folders).collect::<Vec<_>>())
+        Ok([local]
+            .into_iter()
+            .chain(docker)
+            .chain(check_hermes())
+            .chain(folders)
+            .chain(check_hooks(&hooks))
+            .collect::<Vec<_>>())
     })?;
     let works = checks.iter().any(|check| check.kind != "hermes" && check.state == State::Works);
     if context.json {
@@ -76,9 +84,15 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
             "config": options.config.path.display().to_string(),
             "warnings": warnings,
             "checks": checks.iter().map(shape).collect::<Vec<_>>(),
+            "hooks": hooks.shape(),
         }))?;
     } else {
-        print(&Printer::new(), &checks, &warnings)?;
+        let out = Printer::new();
+        print(&out, &checks, &warnings)?;
+        if let Some(example) = hooks.example() {
+            out.line("for a hermes-agent that tells of turns and commands at once:")?;
+            out.line(&example)?;
+        }
     }
     Ok(if works { 0 } else { ErrorCode::Unreachable.exit_code() })
 }
@@ -150,6 +164,25 @@ fn check_hermes() -> Vec<Check> {
         default: false,
     };
     discovery::hermes().into_iter().map(check).collect()
+}
+
+/// Whether hermes-agents tell us what they do.
+fn check_hooks(hooks: &Hooks) -> Vec<Check> {
+    let check = |verdict: Verdict| Check {
+        kind: "hermes",
+        name: "hermes-hooks".into(),
+        url: None,
+        named_by: None,
+        state: match verdict.works {
+            Some(true) => State::Works,
+            Some(false) => State::Fails,
+            None => State::Absent,
+        },
+        detail: verdict.detail,
+        hint: verdict.hint,
+        default: false,
+    };
+    hooks.verdicts().into_iter().map(check).collect()
 }
 
 /// Folders of hermes-agents whose containers are gone. Nothing is said where an engine that should be there does not

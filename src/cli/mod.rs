@@ -11,9 +11,11 @@ mod context;
 mod conversation;
 mod cp;
 mod doctor;
+mod doctor_hooks;
 mod env;
 mod events;
 mod exec;
+mod hook;
 mod host;
 mod output;
 mod prune;
@@ -102,6 +104,9 @@ enum Verb {
     Reap(reap::Reap),
     /// Follow everything that happens, one line each
     Events(events::Events),
+    /// Take one event of a hermes-agent from standard input, for its shell hooks; prints nothing, never fails
+    #[command(after_help = "`hermes-tui doctor` says what to put into the config.yaml of a hermes-agent.")]
+    Hook,
     /// Say what works here, what was tried and why it failed
     Doctor,
     /// Settings: show, check, path, schema
@@ -114,9 +119,13 @@ enum Verb {
 
 /// Runs the command line of this process.
 pub fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().collect();
+    // Before anything else: an agent waits for it.
+    if hook::is_meant(&words) {
+        return ExitCode::from(hook::run());
+    }
     // Where a shell asks for completions, this answers and ends the process.
     CompleteEnv::with_factory(Cli::command).var(complete::VARIABLE).complete();
-    let words: Vec<OsString> = std::env::args_os().collect();
     let json = asks_for_json(&words);
     panic::set_hook(Box::new(|info| {
         tracing::error!("panic: {info}");
@@ -175,6 +184,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Session(verb)) => session::run(&context, verb),
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
         Some(Verb::Events(events)) => events::run(&context, events),
+        Some(Verb::Hook) => Ok(hook::run()),
         Some(Verb::Doctor) => doctor::run(&context),
         Some(Verb::Config(verb)) => config::run(&context, verb),
         Some(Verb::Util(verb)) => util::run(&context, verb),

@@ -39,18 +39,10 @@ impl Settings {
     /// Of a home. Defaults where there is no file.
     #[must_use]
     pub fn read(home: &Path) -> Self {
-        let path = home.join("config.yaml");
-        let mut text = String::new();
-        let read = std::fs::File::open(&path).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
-        let why = match read {
-            Ok(length) if length as u64 == LARGEST => Err("it is larger than 1 MiB".to_owned()),
-            Ok(_) => Ok(()),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Self::default(),
-            Err(error) => Err(error.to_string()),
-        };
-        match why.and_then(|()| Self::parse(&text)) {
+        match config_text(home).and_then(|text| text.map_or_else(|| Ok(Self::default()), |text| Self::parse(&text))) {
             Ok(settings) => settings,
             Err(why) => {
+                let path = home.join("config.yaml");
                 let warning = format!("{} cannot be read: {why}; its defaults are assumed", path.display());
                 Self { warnings: vec![warning], ..Self::default() }
             }
@@ -64,11 +56,7 @@ impl Settings {
     pub fn parse(text: &str) -> Result<Self, String> {
         let file: Option<File> = match serde_saphyr::from_str(text) {
             Ok(file) => file,
-            // An error may quote the line it stands in, and with it what is nobody's business.
-            Err(error) => {
-                let place = error.location().map(|at| format!(" in line {}", at.line())).unwrap_or_default();
-                return Err(format!("it is not understood{place}"));
-            }
+            Err(error) => return Err(not_understood(&error)),
         };
         let terminal = file.unwrap_or_default().terminal.unwrap_or_default();
         let mut warnings = Vec::new();
@@ -117,6 +105,24 @@ impl Settings {
     pub fn sandboxes(&self, home: &Path) -> PathBuf {
         self.sandbox_dir.clone().unwrap_or_else(|| home.join("sandboxes"))
     }
+}
+
+/// The text of a home's `config.yaml`; none where there is no file. What it cannot be read for is one sentence.
+pub(super) fn config_text(home: &Path) -> Result<Option<String>, String> {
+    let mut text = String::new();
+    let file = std::fs::File::open(home.join("config.yaml"));
+    match file.and_then(|file| file.take(LARGEST).read_to_string(&mut text)) {
+        Ok(length) if length as u64 == LARGEST => Err("it is larger than 1 MiB".to_owned()),
+        Ok(_) => Ok(Some(text)),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Says where a file is wrong. The error itself may quote the line, and with it what is nobody's business.
+pub(super) fn not_understood(error: &serde_saphyr::Error) -> String {
+    let place = error.location().map(|at| format!(" in line {}", at.line())).unwrap_or_default();
+    format!("it is not understood{place}")
 }
 
 #[derive(Default, Deserialize)]

@@ -28,7 +28,9 @@ pub fn look_around(backends: Vec<Arc<dyn Backend>>, inbox: Inbox) {
     });
 }
 
-fn homes() -> Vec<Home> {
+/// Homes of hermes-agents, as this process's environment names them.
+#[must_use]
+pub fn homes() -> Vec<Home> {
     Places::new(&|name| std::env::var(name).ok()).homes()
 }
 

@@ -99,6 +99,12 @@ impl Paths {
         self.data_dir.join("envs")
     }
 
+    /// The queue of what hermes-agents' hooks tell.
+    #[must_use]
+    pub fn hooks(&self) -> PathBuf {
+        self.data_dir.join("hooks")
+    }
+
     /// The lock whose holder is the profile's host. In the data folder, because that is what must have one owner:
     /// the runtime folder can differ between a desktop session and a cron job of the same user.
     #[must_use]

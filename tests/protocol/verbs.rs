@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::collections::BTreeSet;
 
 /// Verbs that print no reply, or need a terminal for it.
-const SILENT: &[&str] = &["serve", "open", "attach", "session attach"];
+const SILENT: &[&str] = &["serve", "open", "attach", "session attach", "hook"];
 /// Verbs that print a JSON Schema as it is.
 const SCHEMAS: &[&str] = &["config schema", "util protocol"];
 /// Verbs that print another shape than the reply of their method.
