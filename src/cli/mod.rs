@@ -15,6 +15,7 @@ mod env;
 mod events;
 mod exec;
 mod host;
+mod mcp;
 mod output;
 mod prune;
 mod reap;
@@ -102,6 +103,8 @@ enum Verb {
     Reap(reap::Reap),
     /// Follow everything that happens, one line each
     Events(events::Events),
+    /// Serve agents over the Model Context Protocol on standard input and output
+    Mcp(mcp::Mcp),
     /// Say what works here, what was tried and why it failed
     Doctor,
     /// Settings: show, check, path, schema
@@ -175,6 +178,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Session(verb)) => session::run(&context, verb),
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
         Some(Verb::Events(events)) => events::run(&context, events),
+        Some(Verb::Mcp(mcp)) => mcp::run(&context, mcp),
         Some(Verb::Doctor) => doctor::run(&context),
         Some(Verb::Config(verb)) => config::run(&context, verb),
         Some(Verb::Util(verb)) => util::run(&context, verb),

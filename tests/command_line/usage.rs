@@ -32,6 +32,7 @@ fn help_names_the_verbs_that_exist_and_no_others() {
         "session",
         "reap",
         "events",
+        "mcp",
         "doctor",
         "config",
         "util",
