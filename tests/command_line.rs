@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
+mod common;
+
 mod command_line {
     mod completions;
     mod config;
@@ -9,6 +11,8 @@ mod command_line {
     mod engines;
     mod exec;
     mod host;
+    mod mcp;
+    mod mcp_clients;
     mod others;
     mod prune;
     mod service;
