@@ -271,10 +271,10 @@ fn what_is_wrong_is_named_and_the_server_goes_on() {
     }
     assert_eq!(tools.len(), 12);
 
-    assert_eq!(agent.fails("run_comand", json!({})).1, "did you mean `run_command`?");
-    assert_eq!(agent.fails("run_command", json!({"comand": "ls"})).1, "did you mean `command`?");
+    assert_eq!(agent.fails("run_commands", json!({})).1, "did you mean `run_command`?");
+    assert_eq!(agent.fails("run_command", json!({"commands": "ls"})).1, "did you mean `command`?");
     assert!(agent.fails("run_command", json!({})).0.contains("`command` is missing"));
-    assert_eq!(agent.fails("begin_turn", json!({"backend": "dokcer"})).1, "did you mean `docker`?");
+    assert_eq!(agent.fails("begin_turn", json!({"backend": "dockers"})).1, "did you mean `docker`?");
     assert!(agent.fails("begin_turn", json!({"mounts": ["x"]})).0.contains("mount `x`"));
     assert!(agent.fails("begin_turn", json!({"env_name": "e", "network": "none"})).1.contains("env_name without"));
     assert!(agent.fails("begin_turn", json!({"scope": "turn", "persistent": true})).0.contains("outlives turns"));

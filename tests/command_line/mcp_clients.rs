@@ -87,7 +87,7 @@ async def main():
             "tools": [tool.name for tool in tools.tools],
             "cd": await call("run_command", command="mkdir d; cd d; export A=1"),
             "then": await call("run_command", command="pwd; echo $A; exit 4"),
-            "wrong": await call("run_command", comand="ls"),
+            "wrong": await call("run_command", commands="ls"),
         }
     print(json.dumps(told))
 

@@ -214,9 +214,9 @@ mod tests {
 
         let wrong = |given: Value| check(given).unwrap_err();
         assert!(wrong(json!({})).0.contains("`command` is missing"));
-        assert_eq!(wrong(json!({"comand": "ls"})).1, "did you mean `command`?");
+        assert_eq!(wrong(json!({"commands": "ls"})).1, "did you mean `command`?");
         assert_eq!(wrong(json!({"quux": 1})).1, "it takes: command, timeout_seconds, offset, background, status");
-        assert_eq!(wrong(json!({"command": "ls", "status": "faild"})).1, "did you mean `failed`?");
+        assert_eq!(wrong(json!({"command": "ls", "status": "fail"})).1, "did you mean `failed`?");
         for (name, value) in
             [("command", json!(1)), ("timeout_seconds", json!(-1)), ("offset", json!(1.5)), ("background", json!("no"))]
         {

@@ -33,6 +33,10 @@ pub(super) async fn start(
     kept: &Arc<Kept>,
     cancel: &CancellationToken,
 ) -> Result<String, ApiError> {
+    // It may have waited for its environment until nobody wanted it any more.
+    if cancel.is_cancelled() {
+        return Err(cancelled());
+    }
     let mut answer = link.start(start, kept.clone()).await?;
     let reply = tokio::select! {
         reply = &mut answer => reply.map_err(|_| cancelled())??,

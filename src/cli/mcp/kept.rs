@@ -134,9 +134,9 @@ impl Kept {
         let bytes = params["text"].as_str().map_or_else(decoded, |text| text.as_bytes().to_vec());
         let mut inner = self.lock();
         if self.apart && params["stream"] == "stderr" {
-            inner.err.push(&bytes)
+            inner.err.push(&bytes);
         } else {
-            inner.out.push(&bytes)
+            inner.out.push(&bytes);
         }
         drop(inner);
         self.changed.notify_waiters();
