@@ -117,6 +117,9 @@ impl Drop for Client {
     }
 }
 
+/// One way in which a connection ends.
+type End = fn(&mut Client);
+
 /// The newest turn of a conversation.
 fn newest_turn(profile: &Profile, conversation: &str) -> Option<Value> {
     let list = profile.run(&["--json", "turn", "list", "--conversation", conversation]);
@@ -327,7 +330,7 @@ fn a_cancelled_request_ends_its_command_and_nothing_else() {
 fn turns_and_commands_end_with_the_connection_however_it_ends() {
     let profile = Profile::new();
     let _host = profile.serve();
-    let ends: [(&str, fn(&mut Client)); 3] = [
+    let ends: [(&str, End); 3] = [
         ("closed", |agent| agent.to = None),
         ("terminated", |agent| agent.signal(Signal::SIGTERM)),
         ("killed", |agent| agent.signal(Signal::SIGKILL)),

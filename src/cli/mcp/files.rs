@@ -245,7 +245,7 @@ fn page(bytes: &[u8], limit: usize) -> Option<Page> {
     }
     let cut_line = lines == 0 && !valid.is_empty();
     if cut_line {
-        end = valid.char_indices().map(|(at, _)| at).take_while(|at| *at <= LIMIT).last().unwrap_or(0);
+        end = (0..=valid.len().min(LIMIT)).rev().find(|at| valid.is_char_boundary(*at)).unwrap_or(0);
         lines = 1;
     }
     Some(Page { text: valid[..end].to_owned(), lines, more: !all || end < valid.len(), cut_line })
