@@ -364,3 +364,21 @@ fn turns_and_commands_end_with_the_connection_however_it_ends() {
     last.close();
     assert_eq!(newest_turn(&profile, "own").unwrap()["status"], "running");
 }
+
+#[test]
+fn a_turn_ends_with_its_connection_also_after_a_host_that_died() {
+    let profile = Profile::new();
+    let mut agent = Client::new(&profile, &["--conversation", "talk"]);
+    agent.run("true");
+    let pid = profile.run(&["--json", "status"]).json()["pid"].as_i64().unwrap();
+    let id = agent.ask("tools/call", json!({"name": "run_command", "arguments": {"command": "sleep 3600"}}));
+    wait_for("the command", || newest_turn(&profile, "talk")?["commands"].get(1).is_some().then_some(()));
+    kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
+    let cut = agent.answer(id)["result"]["content"][0]["text"].as_str().unwrap().to_owned();
+    assert!(cut.contains("lost the connection to the host"), "{cut}");
+    assert_eq!(agent.run("echo on")["output"], "on\n");
+    agent.signal(Signal::SIGKILL);
+    let turn =
+        wait_for("the end of the turn", || newest_turn(&profile, "talk").filter(|turn| !turn["ended"].is_null()));
+    assert_eq!((&turn["status"], &turn["number"]), (&json!("interrupted"), &json!(2)));
+}

@@ -8,7 +8,7 @@ use crate::api::protocol::{ConversationRef, Nothing, SpecFlags, TurnBegin};
 use crate::api::{ApiCall, ApiError, ErrorCode};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 /// Commands that are remembered; each may keep a few MiB of output.
@@ -19,10 +19,12 @@ const LEASE_SECONDS: f64 = 900.0;
 const RENEWAL: Duration = Duration::from_secs(300);
 
 /// What is known of a conversation here.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Known {
     /// Held while a turn is looked for and begun, so that two commands at once do not begin two.
     beginning: tokio::sync::Mutex<()>,
+    /// The turn that was begun here, and the connection that it is bound to.
+    begun: Mutex<Option<(String, Weak<Link>)>>,
     /// Where its shell stands, as far as a command told.
     cwd: Mutex<Option<String>>,
 }
@@ -101,7 +103,21 @@ impl Hub {
         begin.lease_ttl_seconds = Some(LEASE_SECONDS);
         let known = self.known(&begin.conversation);
         let _alone = known.beginning.lock().await;
-        self.call(&ApiCall::TurnBegin(Box::new(begin))).await
+        self.bind(&known, begin).await
+    }
+
+    async fn bind(&self, known: &Known, begin: TurnBegin) -> Result<Value, ApiError> {
+        let link = self.link().await?;
+        let reply = link.call(&ApiCall::TurnBegin(Box::new(begin))).await?;
+        let turn = reply["turn"].as_str().unwrap_or_default().to_owned();
+        *lock(&known.begun) = Some((turn, Arc::downgrade(&link)));
+        Ok(reply)
+    }
+
+    /// Whether a turn was begun here, but is bound to a connection to a host that died.
+    async fn is_unbound(&self, known: &Known, turn: &Value) -> Result<bool, ApiError> {
+        let link = Arc::downgrade(&self.link().await?);
+        Ok(lock(&known.begun).as_ref().is_some_and(|(begun, to)| turn == begun.as_str() && !to.ptr_eq(&link)))
     }
 
     /// The conversation as the host lists it, with an open turn: one is begun where there is none. `title` is for a
@@ -110,8 +126,10 @@ impl Hub {
         let known = self.known(conversation);
         let _alone = known.beginning.lock().await;
         let title = match self.listed(conversation).await? {
-            Some(listed) if !listed["open_turn"].is_null() => return Ok(listed),
-            Some(_) => None,
+            Some(listed) if listed["open_turn"].is_null() || self.is_unbound(&known, &listed["open_turn"]).await? => {
+                None
+            }
+            Some(listed) => return Ok(listed),
             None => title,
         };
         let begin = TurnBegin {
@@ -122,7 +140,7 @@ impl Hub {
             lease_ttl_seconds: Some(LEASE_SECONDS),
             ..TurnBegin::default()
         };
-        self.call(&ApiCall::TurnBegin(Box::new(begin))).await?;
+        self.bind(&known, begin).await?;
         self.listed(conversation).await?.ok_or_else(|| {
             let message =
                 format!("began a turn of {conversation}, but the host does not list the conversation any more");
