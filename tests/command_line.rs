@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
+mod common;
+
 mod command_line {
     mod completions;
     mod config;
@@ -10,6 +12,8 @@ mod command_line {
     mod exec;
     mod hook;
     mod host;
+    mod mcp;
+    mod mcp_clients;
     mod others;
     mod prune;
     mod service;

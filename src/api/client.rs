@@ -123,6 +123,12 @@ fn parse(line: &[u8]) -> Result<Message, ApiError> {
 }
 
 impl Sender {
+    /// The number that the next call gets: for whoever must know it before the answer can come.
+    #[must_use]
+    pub fn number(&self) -> u64 {
+        self.next
+    }
+
     /// Sends a call and gives its number.
     ///
     /// # Errors

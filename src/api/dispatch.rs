@@ -6,11 +6,14 @@ use super::adopt;
 use super::error::{ApiError, ErrorCode};
 use super::events;
 use super::exec::{self, ExecHandle};
+use super::held::Held;
 use super::keys::{self, KeyInput};
-use super::protocol::{ApiCall, ExecStart, SessionCapture, SessionSendKeys};
+use super::protocol::{ApiCall, ExecStart, SessionCapture, SessionSendKeys, TurnBegin};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
 use super::{Plan, answer_value, open, plan, prune, queries, screen, shapes, wait};
-use crate::domain::{Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId};
+use crate::domain::{
+    Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId, TurnId,
+};
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
 use crate::term;
@@ -31,7 +34,7 @@ const OUTPUT: usize = 16;
 
 /// Carries out what comes in, until nothing more comes or the host has ended and its clients have left.
 pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<Inbound>) {
-    let this = Dispatcher { host, about, execs: Execs::default() };
+    let this = Dispatcher { host, about, execs: Execs::default(), held: Held::default() };
     let tasks = TaskTracker::new();
     let mut connections = BTreeSet::new();
     loop {
@@ -51,6 +54,8 @@ pub async fn run(host: HostHandle, about: Arc<About>, mut calls: mpsc::Receiver<
             Some(Inbound::Closed(connection)) => {
                 connections.remove(&connection);
                 this.lock().retain(|(owner, _), _| *owner != connection);
+                let (held, host) = (this.held.clone(), this.host.clone());
+                tasks.spawn(async move { held.release(&host, connection).await });
                 if connections.is_empty() && this.host.has_ended() {
                     return;
                 }
@@ -81,6 +86,7 @@ struct Dispatcher {
     host: HostHandle,
     about: Arc<About>,
     execs: Execs,
+    held: Held,
 }
 
 impl Dispatcher {
@@ -111,6 +117,7 @@ impl Dispatcher {
             ApiCall::SessionOpen(params) => reply.send(open::session(&self.host, params, fresh_id()).await),
             ApiCall::SessionWait(params) => wait::session(&self.host, params, reply).await,
             ApiCall::SessionSendKeys(params) => reply.send(self.send_keys(params).await),
+            ApiCall::TurnBegin(params) if params.with_connection => self.begin_held(params, reply).await,
             call => reply.send(self.planned(call).await),
         }
     }
@@ -186,6 +193,16 @@ impl Dispatcher {
         }
     }
 
+    /// A turn that ends with the connection.
+    async fn begin_held(&self, params: Box<TurnBegin>, reply: Reply) {
+        let conversation = ConversationId::new(&params.conversation);
+        let answer = self.planned(ApiCall::TurnBegin(params)).await;
+        if let Some(turn) = answer.as_ref().ok().and_then(|value| value["turn"].as_str()) {
+            self.held.hold(&self.host, reply.outgoing(), conversation, TurnId(turn.to_owned())).await;
+        }
+        reply.send(answer);
+    }
+
     /// The number of a conversation's open turn.
     async fn open_turn(&self, conversation: String) -> Result<Option<u32>, Refusal> {
         self.host
@@ -218,7 +235,7 @@ impl Dispatcher {
             Err(refusal) => return reply.send(Err(refusal)),
         };
         let (events, happens) = mpsc::channel(OUTPUT);
-        let (stdin, input) = mpsc::channel(OUTPUT);
+        let (feed, stdin) = mpsc::channel(OUTPUT);
         let (handle, control) = ExecHandle::new();
         let kill = control.token();
         let key = (connection, call.to_string());
@@ -228,9 +245,9 @@ impl Dispatcher {
             None => Program::Argv(params.argv),
         };
         let timeout = params.timeout_seconds.map(Duration::from_secs_f64);
-        let (label, cwd) = (params.label, params.cwd);
-        let request = ExecRequest { call, env, conversation, program, label, cwd, timeout, stdin: input, events, kill };
-        let feeding = params.stdin.then(|| tokio::spawn(exec::feed(stdin, control)));
+        let ExecStart { label, cwd, aside, stdin: feeds, .. } = params;
+        let request = ExecRequest { call, env, conversation, program, aside, label, cwd, timeout, stdin, events, kill };
+        let feeding = feeds.then(|| tokio::spawn(exec::feed(feed, control)));
         self.host.exec(request).await;
         exec::forward(&key.1, happens, reply).await;
         self.lock().remove(&key);

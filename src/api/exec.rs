@@ -116,9 +116,9 @@ pub async fn forward(call: &str, mut happens: mpsc::Receiver<ExecEvent>, reply: 
                     return;
                 }
             }
-            Some(ExecEvent::Ended { code, note }) => {
+            Some(ExecEvent::Ended { code, note, cwd }) => {
                 started(&mut reply, call);
-                out.send(EXEC_EXIT, &json!({"call": call, "exit_code": code, "why": note})).await;
+                out.send(EXEC_EXIT, &json!({"call": call, "exit_code": code, "why": note, "cwd": cwd})).await;
                 return;
             }
         }

@@ -12,6 +12,7 @@ pub mod error;
 mod events;
 pub mod exec;
 mod first_lists;
+mod held;
 pub mod host;
 pub mod keys;
 pub mod nearest;

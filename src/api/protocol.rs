@@ -238,6 +238,9 @@ params! {
         /// Life of the lease without a begin, command or touch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         lease_ttl_seconds: Option<f64>,
+        /// The turn also ends, as interrupted, when the connection that began it closes.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        with_connection: bool,
     }
 }
 
@@ -276,6 +279,9 @@ params! {
         /// this script, in the conversation's own shell state.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shell: Option<String>,
+        /// The script leaves the shell state as it finds it: for one that runs beside others.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        aside: bool,
         /// Directory inside.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         cwd: Option<String>,

@@ -150,6 +150,12 @@ impl Outgoing {
         self.closed.cancel();
     }
 
+    /// Whether the client is gone.
+    #[must_use]
+    pub fn is_closed(&self) -> bool {
+        self.closed.is_cancelled()
+    }
+
     /// Resolves when the client is gone.
     pub async fn closed(&self) {
         self.closed.cancelled().await;

@@ -55,6 +55,7 @@ pub(super) fn run(context: &Context, exec: Exec) -> Result<u8, Failure> {
         conversation: exec.conversation,
         argv: exec.argv,
         shell: exec.shell,
+        aside: false,
         cwd: None,
         timeout_seconds: exec.timeout,
         stdin: may_read_input(),

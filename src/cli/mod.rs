@@ -17,6 +17,7 @@ mod events;
 mod exec;
 mod hook;
 mod host;
+mod mcp;
 mod output;
 mod prune;
 mod reap;
@@ -107,6 +108,8 @@ enum Verb {
     /// Take one event of a hermes-agent from standard input, for its shell hooks; prints nothing, never fails
     #[command(after_help = "`hermes-tui doctor` says what to put into the config.yaml of a hermes-agent.")]
     Hook,
+    /// Serve agents over the Model Context Protocol on standard input and output
+    Mcp(mcp::Mcp),
     /// Say what works here, what was tried and why it failed
     Doctor,
     /// Settings: show, check, path, schema
@@ -185,6 +188,7 @@ fn run(words: Vec<OsString>) -> Result<u8, Failure> {
         Some(Verb::Reap(reap)) => reap::run(&context, reap),
         Some(Verb::Events(events)) => events::run(&context, events),
         Some(Verb::Hook) => Ok(hook::run()),
+        Some(Verb::Mcp(mcp)) => mcp::run(&context, mcp),
         Some(Verb::Doctor) => doctor::run(&context),
         Some(Verb::Config(verb)) => config::run(&context, verb),
         Some(Verb::Util(verb)) => util::run(&context, verb),

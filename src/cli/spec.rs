@@ -94,7 +94,7 @@ pub(super) fn seconds(text: &str) -> Result<f64, String> {
     if seconds.is_finite() && seconds >= 0.0 { Ok(seconds) } else { Err("give a number from 0 on".to_owned()) }
 }
 
-fn mount(text: &str) -> Result<Mount, String> {
+pub(super) fn mount(text: &str) -> Result<Mount, String> {
     let (rest, read_only) = match text.strip_suffix(":ro") {
         Some(rest) => (rest, true),
         None => (text.strip_suffix(":rw").unwrap_or(text), false),

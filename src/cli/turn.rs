@@ -83,6 +83,7 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
                 env_name: begin.env_name,
                 spec: begin.spec.flags(context),
                 lease_ttl_seconds: begin.lease_ttl,
+                with_connection: false,
             }));
             context.show(&call, |reply| {
                 out.line(&format!(

@@ -70,6 +70,8 @@ pub struct ExecRequest {
     pub conversation: Option<ConversationId>,
     /// What.
     pub program: Program,
+    /// A script leaves the conversation's shell state as it finds it.
+    pub aside: bool,
     /// What it is listed as instead of its words. Its streams are then data, which nobody but whoever runs it is given.
     pub label: Option<String>,
     /// Directory inside.
@@ -99,6 +101,8 @@ pub enum ExecEvent {
         code: i32,
         /// A sentence when we ended it or could not run it.
         note: Option<String>,
+        /// Where the conversation's shell stands now, if it was a script of it.
+        cwd: Option<String>,
     },
 }
 
@@ -155,7 +159,7 @@ impl Calls {
         // The core ended it before it ran: whoever waits must learn it.
         if let Some(request) = self.waiting.remove(call) {
             let note = Some("its sandbox ended before it ran".to_owned());
-            let _ = request.events.try_send(ExecEvent::Ended { code: OUR_FAILURE, note });
+            let _ = request.events.try_send(ExecEvent::Ended { code: OUR_FAILURE, note, cwd: None });
         }
     }
 }
@@ -184,6 +188,9 @@ trap __htui_save EXIT
 eval "$__htui_script"
 "#;
 
+/// Before a script of which nothing is kept.
+const SHELL_STATE_ASIDE: &str = "trap - EXIT\n";
+
 /// Prints the working directory of the state `$1`. There may be no cat(1).
 pub const SHELL_DIRECTORY: &str = r#"
 for file in "${HOME:-/tmp}/.cache/hermes-tui/$1.cwd" "/tmp/$1.cwd"; do
@@ -209,7 +216,9 @@ fn argv(request: &ExecRequest) -> Vec<String> {
         Program::Argv(argv) => argv.clone(),
         Program::Shell(script) => {
             let state = state_file(request.conversation.as_ref());
-            ["/bin/sh", "-c", SHELL_FOUND, "sh", SHELL_STATE, &state, script].map(str::to_owned).to_vec()
+            let before = if request.aside { SHELL_STATE_ASIDE } else { "" };
+            let script = format!("{before}{script}");
+            ["/bin/sh", "-c", SHELL_FOUND, "sh", SHELL_STATE, &state, &script].map(str::to_owned).to_vec()
         }
     }
 }
@@ -278,7 +287,8 @@ pub async fn run(place: Place, request: ExecRequest, over: CancellationToken) {
     };
     let (code, note, cwd) = match start(&place, &request, &limits).await {
         Ok(link) => {
-            let shell = matches!(request.program, Program::Shell(_)).then(|| state_file(request.conversation.as_ref()));
+            let shell = matches!(request.program, Program::Shell(_)) && !request.aside;
+            let shell = shell.then(|| state_file(request.conversation.as_ref()));
             let (code, note) = follow(link, request, &limits, &place.inbox).await;
             let ours = note.is_some() || limits.over.is_cancelled();
             let cwd = match shell.filter(|_| !ours) {
@@ -296,12 +306,12 @@ pub async fn run(place: Place, request: ExecRequest, over: CancellationToken) {
         _ => note,
     };
     let (known, taken_in) = oneshot::channel();
-    place.inbox.output(Inbound::CallOver { call, exit_code: code, cwd, known }).await;
+    place.inbox.output(Inbound::CallOver { call, exit_code: code, cwd: cwd.clone(), known }).await;
     let ended = match taken_in.await {
         Ok(Some(written)) if written != code => {
-            ExecEvent::Ended { code: written, note: Some(SANDBOX_OVER.note.to_owned()) }
+            ExecEvent::Ended { code: written, note: Some(SANDBOX_OVER.note.to_owned()), cwd }
         }
-        _ => ExecEvent::Ended { code, note },
+        _ => ExecEvent::Ended { code, note, cwd },
     };
     let _ = events.send(ended).await;
     drop(busy);

@@ -565,7 +565,7 @@ impl Host {
             Some(Err(_)) | None => {
                 let exit_code = calls::OUR_FAILURE;
                 let note = Some(format!("its endpoint is not known to this host: {env}"));
-                let _ = request.events.try_send(calls::ExecEvent::Ended { code: exit_code, note });
+                let _ = request.events.try_send(calls::ExecEvent::Ended { code: exit_code, note, cwd: None });
                 self.update(Msg::Domain(Event::CallEnded { call: call.clone(), exit_code, cwd: None }));
             }
         }

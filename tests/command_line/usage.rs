@@ -33,6 +33,7 @@ fn help_names_the_verbs_that_exist_and_no_others() {
         "reap",
         "events",
         "hook",
+        "mcp",
         "doctor",
         "config",
         "util",

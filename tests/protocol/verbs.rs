@@ -6,8 +6,8 @@ use serde_json::Value;
 use std::cell::RefCell;
 use std::collections::BTreeSet;
 
-/// Verbs that print no reply, or need a terminal for it.
-const SILENT: &[&str] = &["serve", "open", "attach", "session attach", "hook"];
+/// Verbs that print no reply, need a terminal for it, or speak another protocol.
+const SILENT: &[&str] = &["serve", "open", "attach", "session attach", "hook", "mcp"];
 /// Verbs that print a JSON Schema as it is.
 const SCHEMAS: &[&str] = &["config schema", "util protocol"];
 /// Verbs that print another shape than the reply of their method.

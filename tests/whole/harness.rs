@@ -419,6 +419,7 @@ impl World {
             env: run.env.cloned(),
             conversation: run.conversation.map(ConversationId::new),
             program,
+            aside: false,
             cwd: None,
             timeout: run.timeout,
             stdin: input,
@@ -492,7 +493,7 @@ impl Running {
                     ExecEvent::Started => outcome.started = true,
                     ExecEvent::Output(hermes_tui::app::Stream::Out, bytes) => outcome.out.extend(bytes),
                     ExecEvent::Output(hermes_tui::app::Stream::Err, bytes) => outcome.err.extend(bytes),
-                    ExecEvent::Ended { code, note } => {
+                    ExecEvent::Ended { code, note, .. } => {
                         (outcome.code, outcome.note) = (code, note);
                         return;
                     }

@@ -73,6 +73,7 @@ async fn the_end_of_a_command_comes_behind_its_last_output() {
         env: None,
         conversation: None,
         program: Program::Argv(vec!["dump".to_owned()]),
+        aside: false,
         cwd: None,
         timeout: None,
         stdin: input,
