@@ -16,11 +16,11 @@ mod ephemeral;
 mod feed;
 #[path = "hermes/history.rs"]
 mod history;
+#[path = "hermes/hooks.rs"]
+mod hooks;
 #[path = "hermes/model.rs"]
 mod model;
 #[path = "hermes/real.rs"]
 mod real;
 #[path = "hermes/told.rs"]
 mod told;
-#[path = "hermes/hooks.rs"]
-mod hooks;

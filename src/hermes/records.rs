@@ -2,6 +2,7 @@
 
 use super::history::{Chains, History, Session};
 use super::home::Home;
+use super::hooks::{HookEvent, HookKind};
 use super::turns::{self, ToolCall, Turn, TurnState};
 use super::{labels, script};
 use crate::domain::{ConversationId, Moment, Span, Told, ToldCall, ToldTurn, TurnId, TurnStatus};
@@ -17,6 +18,8 @@ const AT_ONCE: usize = 2000;
 const SILENCE: Span = Span::seconds(30 * 60);
 /// Longest prompt that is kept, in bytes.
 const PROMPT: usize = 4 << 10;
+/// Ends of turns that are remembered.
+const ENDS: usize = 500;
 /// The tool whose commands run in the container.
 const TERMINAL: &str = "terminal";
 /// The task whose container all conversations of a profile share (hermes-agent 0.19, `tools/terminal_tool.py`).
@@ -42,6 +45,17 @@ pub struct Records {
     /// For sessions that are longer than what is looked at: the message that it begins with, and how many requests of the
     /// user stand before it.
     before: BTreeMap<String, (i64, usize)>,
+    /// How turns ended, by session, as hooks told.
+    ends: BTreeMap<String, End>,
+    /// Sessions of which hooks told something new.
+    touched: BTreeSet<String>,
+}
+
+/// The end of a turn as a hook tells it.
+#[derive(Clone, Copy)]
+struct End {
+    at: Moment,
+    status: TurnStatus,
 }
 
 /// What was told of a conversation.
@@ -57,7 +71,15 @@ impl Records {
     /// Of this home, before the first look.
     #[must_use]
     pub fn new(home: Home) -> Self {
-        Self { home, last: None, known: BTreeMap::new(), more: false, before: BTreeMap::new() }
+        Self {
+            home,
+            last: None,
+            known: BTreeMap::new(),
+            more: false,
+            before: BTreeMap::new(),
+            ends: BTreeMap::new(),
+            touched: BTreeSet::new(),
+        }
     }
 
     /// The home.
@@ -75,6 +97,22 @@ impl Records {
         self.known.values().filter_map(|known| known.silent).min()
     }
 
+    /// Takes in what a hook told: how a turn ended is written down nowhere else.
+    pub fn hooked(&mut self, event: &HookEvent) {
+        let HookKind::TurnEnded { completed, interrupted, .. } = &event.kind else { return };
+        let status = match (completed, interrupted) {
+            (_, true) => TurnStatus::Interrupted,
+            (true, false) => TurnStatus::Done,
+            (false, false) => TurnStatus::Failed,
+        };
+        self.ends.insert(event.session.clone(), End { at: event.at, status });
+        self.touched.insert(event.session.clone());
+        while self.ends.len() > ENDS {
+            let oldest = self.ends.iter().min_by_key(|(_, end)| end.at).map(|(session, _)| session.clone());
+            oldest.iter().for_each(|session| _ = self.ends.remove(session));
+        }
+    }
+
     /// Conversations that have changed since the last look, the oldest first.
     ///
     /// # Errors
@@ -82,11 +120,12 @@ impl Records {
     pub fn news(&mut self, now: Moment) -> Result<Vec<News>, String> {
         let Some(history) = History::open(&self.home.path)? else { return Ok(Vec::new()) };
         let last = history.last_message()?;
-        let written = match self.last {
+        let mut written = match self.last {
             // The file was made anew.
             Some(before) if before <= last => history.written_since(before)?,
             _ => BTreeSet::new(),
         };
+        written.append(&mut self.touched);
         let sessions = history.sessions()?;
         let (mut room, mut unread) = (AT_ONCE, BTreeSet::new());
         let mut news = Vec::new();
@@ -139,11 +178,20 @@ impl Records {
 
     fn tell(&self, first: &Session, chain: &[&Session], turns: Vec<Turn>, now: Moment) -> (News, Option<Moment>) {
         let open = turns.last().filter(|turn| turn.state == TurnState::Open);
-        let silent = open.map(|turn| turn.latest + SILENCE).filter(|at| *at > now);
+        let end = chain.last().and_then(|last| self.ends.get(&last.id)).copied();
+        let end = end.filter(|end| open.is_some_and(|turn| turn.latest <= end.at));
+        let silent = open.map(|turn| turn.latest + SILENCE).filter(|at| *at > now && end.is_none());
         let latest = turns.last().map_or(first.began, |turn| turn.latest);
         let title = chain.iter().rev().find_map(|one| one.title.clone());
         let mut outputs = Vec::new();
-        let turns = turns.into_iter().map(|turn| told_turn(&first.id, turn, silent.is_some(), &mut outputs)).collect();
+        let turns = turns
+            .into_iter()
+            .map(|turn| told_turn(&first.id, turn, silent.is_some(), &mut outputs))
+            .collect::<Vec<_>>();
+        let mut turns: Vec<ToldTurn> = turns;
+        if let (Some(end), Some(turn)) = (end, turns.last_mut()) {
+            (turn.status, turn.ended) = (end.status, Some(end.at));
+        }
         let told = Told {
             conversation: ConversationId::new(&first.id),
             profile: labels::sanitise(&self.home.profile),

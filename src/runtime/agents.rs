@@ -1,31 +1,37 @@
 //! Follows what hermes-agents on this machine write of their conversations. Nothing is asked at intervals: the kernel
 //! tells when one of their files was written.
 
+use super::clock::Clock;
 use super::inbound::{Inbound, Inbox};
+use super::paths::private_dir;
 use crate::app::Msg;
 use crate::domain::Moment;
 use crate::hermes::home::Home;
+use crate::hermes::hooks::{read_queue, remove};
 use crate::hermes::records::Records;
-use crate::runtime::clock::Clock;
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
 use std::collections::BTreeSet;
 use std::os::fd::AsFd;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// A turn is written piece by piece: what is written within this time is read at once.
 const TOGETHER: Duration = Duration::from_millis(20);
+/// Events of hooks that are taken in one go.
+const HOOKS: usize = 256;
 /// Records that could not be read are looked at again after this long.
 const AGAIN: Duration = Duration::from_secs(2);
 
 /// Follows these homes for as long as the host lives, in a thread of its own: reading them may take a while.
-pub fn follow(homes: Vec<Home>, inbox: Inbox) {
+/// `hooks` is the folder in which their hooks leave what they have to tell.
+pub fn follow(homes: Vec<Home>, hooks: PathBuf, inbox: Inbox) {
     if homes.is_empty() {
         return;
     }
     std::thread::spawn(move || {
-        if let Err(error) = read_and_wait(homes, &inbox) {
+        if let Err(error) = read_and_wait(homes, &hooks, &inbox) {
             inbox.note_trouble(&format!("conversations of hermes-agent are not followed: {error}"));
             tracing::warn!("conversations of hermes-agent are not followed: {error}");
         }
@@ -37,7 +43,7 @@ struct Followed {
     watch: WatchDescriptor,
 }
 
-fn read_and_wait(homes: Vec<Home>, inbox: &Inbox) -> nix::Result<()> {
+fn read_and_wait(homes: Vec<Home>, hooks: &Path, inbox: &Inbox) -> nix::Result<()> {
     let clock = Clock::system();
     let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
     let flags = AddWatchFlags::IN_MODIFY | AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO;
@@ -48,9 +54,17 @@ fn read_and_wait(homes: Vec<Home>, inbox: &Inbox) -> nix::Result<()> {
             Err(error) => tracing::warn!("{} is not followed: {error}", home.path.display()),
         }
     }
+    if let Err(error) = private_dir(hooks) {
+        tracing::warn!("{} cannot be made: {error}", hooks.display());
+    } else if let Err(error) = inotify.add_watch(hooks, AddWatchFlags::IN_MOVED_TO) {
+        tracing::warn!("{} is not followed: {error}", hooks.display());
+    }
     let mut changed: BTreeSet<usize> = (0..all.len()).collect();
     let mut failed = BTreeSet::new();
     while !inbox.is_closed() {
+        if take_hooks(hooks, &mut all) {
+            changed.extend(0..all.len());
+        }
         for index in std::mem::take(&mut changed) {
             if !tell(&mut all[index].records, clock.now(), inbox, failed.contains(&index)) {
                 failed.insert(index);
@@ -72,6 +86,26 @@ fn read_and_wait(homes: Vec<Home>, inbox: &Inbox) -> nix::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Takes what hooks have left. Whether there was anything.
+fn take_hooks(folder: &Path, all: &mut [Followed]) -> bool {
+    let mut any = false;
+    loop {
+        let events = read_queue(folder, HOOKS);
+        for (name, event) in &events {
+            all.iter_mut().for_each(|one| one.records.hooked(event));
+            if let Err(error) = remove(folder, name) {
+                // It would be taken again and again.
+                tracing::warn!("{name} in {} cannot be removed: {error}", folder.display());
+                return true;
+            }
+            any = true;
+        }
+        if events.len() < HOOKS {
+            return any;
+        }
+    }
 }
 
 /// Tells what is new. False if it cannot be read now; that is said once.

@@ -43,6 +43,7 @@ pub struct Prepared {
     pub usual: BTreeMap<BackendKind, EndpointId>,
     inbox: Inbox,
     options: Options,
+    hooks: PathBuf,
 }
 
 /// Reads the settings: the configuration's text, and the variables that override it.
@@ -101,7 +102,7 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
         watcher::watch(backend, &host.state().choices, inbox.clone());
     }
     let handle = HostHandle::new(inbox.clone());
-    Ok(Prepared { host, handle, backends, usual, inbox, options: settings.options })
+    Ok(Prepared { host, handle, backends, usual, inbox, options: settings.options, hooks: paths.hooks() })
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -208,8 +209,8 @@ impl Prepared {
 
     /// What follows the conversations of the hermes-agents that are here, once it is called.
     pub fn agents(&self) -> impl FnOnce() + Send + 'static {
-        let inbox = self.inbox.clone();
-        move || agents::follow(Homes::new(&variable).homes(), inbox)
+        let (inbox, hooks) = (self.inbox.clone(), self.hooks.clone());
+        move || agents::follow(Homes::new(&variable).homes(), hooks, inbox)
     }
 
     /// Ends the host in order on SIGTERM, SIGINT, SIGHUP and SIGQUIT.

@@ -5,6 +5,9 @@ use super::common::{Profile, text, wait_for};
 use super::model::{Model, Step};
 use bollard::models::ContainerSummary;
 use serde_json::{Value, json};
+use std::path::Path;
+
+const EXAMPLE: &str = include_str!("../../assets/hermes-hooks.example.yaml");
 
 fn run(command: &str) -> Step {
     Step::Run(json!({"command": command}))
@@ -27,12 +30,35 @@ fn outline(profile: &Profile, conversation: &str) -> Value {
 
 #[test]
 fn turns_of_the_whole_agent_are_told_as_they_were() {
+    story(false);
+}
+
+#[test]
+fn with_hooks_they_are_told_in_the_same_way() {
+    story(true);
+}
+
+fn story(hooks: bool) {
     let Some(agent) = Agent::new("") else { return };
     let model = Model::start();
     agent.use_model(model.port);
     let profile = agent.profile("off");
+    let hermes = |args: &[&str]| {
+        let mut command = agent.hermes(args);
+        if hooks {
+            let folder = Path::new(env!("CARGO_BIN_EXE_hermes-tui")).parent().expect("a folder");
+            command.env("PATH", format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display()));
+            command.env("HTUI_HOME", profile.path()).env("HERMES_ACCEPT_HOOKS", "1");
+        }
+        command
+    };
+    if hooks {
+        let config = agent.home().join("config.yaml");
+        let text = std::fs::read_to_string(&config).expect("a configuration");
+        std::fs::write(&config, text + EXAMPLE).expect("written");
+    }
     let ask = |args: &[&str]| {
-        let output = agent.hermes(args).output().expect("it runs");
+        let output = hermes(args).output().expect("it runs");
         assert!(output.status.success(), "{}", text(&output));
     };
     let once = |what: &str, id: &str, expected: Value| {
@@ -84,12 +110,13 @@ fn turns_of_the_whole_agent_are_told_as_they_were() {
     let pid = nix::unistd::Pid::from_raw(i32::try_from(third.id()).expect("a number"));
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it is there");
     third.wait().expect("it ends");
-    // Nobody wrote how it ended: the next request says that it has.
+    let cut_off = || (outline(&profile, &id)[2][1] == "interrupted").then_some(());
+    // Ended by a signal it says nothing, with hooks or without: the next request does.
     model.will(vec![Step::Say("fourth")]);
     ask(&["chat", "--yolo", "-Q", "--resume", &id, "-q", "are you there?"]);
-    wait_for("the end of the third turn", SOON, || {
-        let all = outline(&profile, &id);
-        (all[2][1] == "interrupted" && all[3] == json!(["are you there?", "done", []])).then_some(())
+    wait_for("the end of the third turn", SOON, cut_off);
+    wait_for("the fourth turn", SOON, || {
+        (outline(&profile, &id)[3] == json!(["are you there?", "done", []])).then_some(())
     });
     assert_eq!((shared(), agent.started(&container)), (container.clone(), since));
 }

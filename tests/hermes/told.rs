@@ -4,7 +4,9 @@ use super::agent::{Agent, SOON};
 use super::common::{Profile, wait_for};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::io::Write;
 use std::path::{Path, PathBuf};
+use std::process::Stdio;
 
 /// `ask` opens a turn as the agent does; `call` runs a command of it and writes it down; `answer` closes it.
 const RECORDS: &str = r#"
@@ -26,7 +28,9 @@ def call(session, command, run=True, **more):
 "#;
 
 fn turns(profile: &Profile, conversation: &str) -> Vec<Value> {
-    let list = profile.json(&["turn", "list", "--conversation", conversation]);
+    // Refused as long as nothing was told of it.
+    let output = profile.run(&["--json", "turn", "list", "--conversation", conversation]);
+    let list: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
     list["turns"].as_array().cloned().unwrap_or_default()
 }
 
@@ -137,4 +141,41 @@ db.close()
     again.shut_down();
     assert_eq!(files(&agent.home()), before);
     assert_eq!(agent.started(&id), since);
+}
+
+#[test]
+fn a_hook_tells_how_a_turn_ended_also_while_no_host_runs() {
+    let Some(agent) = Agent::new("") else { return };
+    let mut running = agent.start(
+        &format!("{RECORDS}\nfor s in ('one', 'two'):\n  db.create_session(s, 'cli')\n  ask(s, 'go')\ntell('asked')\nsys.stdin.readline()\nask('one', 'again')\ntell('asked')\nsys.stdin.readline()"),
+        &[],
+    );
+    assert_eq!(running.told(), "asked");
+    let profile = agent.profile("off");
+    let status = |conversation: &str, turn: usize, status: &str| {
+        wait_for(&format!("{conversation} to be {status}"), SOON, || {
+            turns(&profile, conversation).get(turn).filter(|turn| turn["status"] == status).cloned()
+        })
+    };
+    status("one", 0, "running");
+    let hook = |session: &str, completed: bool, interrupted: bool| {
+        let extra = json!({"completed": completed, "interrupted": interrupted, "turn_id": "t"});
+        let payload = json!({"hook_event_name": "on_session_end", "session_id": session, "cwd": "/", "extra": extra});
+        let mut child = profile.command(&["hook"]).stdin(Stdio::piped()).spawn().expect("it runs");
+        child.stdin.take().expect("an input").write_all(payload.to_string().as_bytes()).expect("taken");
+        assert!(child.wait().expect("it ends").success());
+    };
+    hook("one", false, true);
+    assert!(status("one", 0, "interrupted")["ended"].is_string());
+    // What is asked next is another turn.
+    running.say("go on");
+    assert_eq!(running.told(), "asked");
+    status("one", 1, "running");
+    profile.shut_down();
+    hook("one", true, false);
+    hook("two", false, false);
+    status("one", 1, "done");
+    status("two", 0, "failed");
+    running.say("go on");
+    running.end();
 }
