@@ -3,7 +3,7 @@
 use super::complete;
 use super::context::Context;
 use super::host::needs_terminal;
-use super::output::{self, Failure, Printer, print_json, text};
+use super::output::{self, Failure, print_json, text};
 use crate::api::client::Client;
 use crate::api::protocol::SessionOpen;
 use crate::api::show::{self, Left, What};
@@ -97,7 +97,6 @@ async fn opened(host: &mut Client, open: SessionOpen) -> Result<Value, ApiError>
 }
 
 fn report(context: &Context, id: &str, left: Left) -> Result<u8, Failure> {
-    let out = Printer::new();
     let detached = matches!(left, Left::Detached | Left::Gone);
     let (code, said) = match left {
         Left::Detached => {
@@ -117,7 +116,7 @@ fn report(context: &Context, id: &str, left: Left) -> Result<u8, Failure> {
         let exit_code = (!detached).then_some(code);
         print_json(&json!({"schema": 1, "session": id, "detached": detached, "exit_code": exit_code}))?;
     } else {
-        out.line(&said)?;
+        terminal::say(said);
     }
     // The system keeps eight bits of an exit code.
     Ok(code.to_le_bytes()[0])

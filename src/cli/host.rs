@@ -10,7 +10,7 @@ use crate::api::start;
 use crate::api::{ApiCall, ApiError, ErrorCode};
 use crate::runtime::options::{HostError, HostOptions};
 use crate::runtime::owner::Owner;
-use crate::runtime::panics;
+use crate::runtime::{panics, terminal};
 
 use clap::Args;
 use serde_json::{Value, json};
@@ -98,12 +98,12 @@ pub(super) fn open(context: &Context, open: Open) -> Result<u8, Failure> {
 fn show_screen(context: &Context, read_only: bool, what: What) -> Result<u8, Failure> {
     panics::set_hook();
     let left = context.wait(async { Ok(show::show(context.host().await?, read_only, what).await?) })?;
-    let out = Printer::new();
     match left {
         Left::Detached => {
-            out.line("[detached: everything runs on; `hermes-tui` shows it again, `hermes-tui shutdown` ends it]")?;
+            let how = "`hermes-tui` shows it again, `hermes-tui shutdown` ends it";
+            terminal::say(format!("[detached: everything runs on; {how}]"));
         }
-        Left::HostEnded => out.line("[the host has ended]")?,
+        Left::HostEnded => terminal::say("[the host has ended]".to_owned()),
         Left::SessionOver { .. } | Left::Gone => {}
     }
     Ok(0)

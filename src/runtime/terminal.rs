@@ -111,6 +111,12 @@ pub fn last_words(lines: Vec<String>) {
     });
 }
 
+/// Writes a line to standard output after the terminal was given back. One that has no room for it does not hold up the
+/// end.
+pub fn say(line: String) {
+    in_reason(move || drop(writeln!(io::stdout(), "{line}")));
+}
+
 /// Size of the terminal now; 80x24 where it does not say.
 #[must_use]
 pub fn size() -> Size {
