@@ -72,8 +72,10 @@ pub async fn show(
     tokio::pin!(over);
     loop {
         tokio::select! {
-            some = typed.recv() => {
-                for event in some.into_iter().flatten() {
+            events = typed.recv() => {
+                // The connection sends no more, or shows another screen now.
+                let Some(events) = events else { break };
+                for event in events {
                     happened(&host, client, event, &mut paste).await;
                 }
             }

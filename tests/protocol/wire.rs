@@ -1,10 +1,11 @@
 //! The socket of the real host, message by message.
 
 use super::schema::Closed;
-use crate::common::{PATIENCE, Profile};
+use crate::common::{PATIENCE, Profile, wait_for};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
 use std::os::unix::net::UnixStream;
 
 /// A client that checks all that it says and hears against the schema.
@@ -124,6 +125,30 @@ fn the_screen_of_one_session_is_as_documented() {
     wire.send("screen.input", json!({"events": ["drawn", {"paste": {"text": "x\n", "last": true}}]}));
     let left = wire.notified("screen.left", |_| true);
     assert_eq!((&left["over"], &left["exit_code"]), (&true.into(), &3.into()), "{left}");
+    profile.shut_down();
+}
+
+#[test]
+fn a_connection_shows_one_screen_and_none_once_it_sends_no_more() {
+    let profile = Profile::serving();
+    profile.json(&["env", "new", "a"]);
+    let session = profile.json(&["session", "new", "a"])["session"]["id"].clone();
+    let attached = |count: u64| {
+        wait_for(&format!("{count} terminals"), PATIENCE, || {
+            let all = profile.json(&["session", "list"])["sessions"].clone();
+            let one = all.as_array().and_then(|all| all.iter().find(|one| one["id"] == session)).cloned();
+            one.filter(|one| one["attached"] == count).map(drop)
+        });
+    };
+    let mut wire = Wire::greeted(&profile);
+    let attach = json!({"size": [24, 80], "colours": 256, "unicode": true, "session": session});
+    let before = profile.json(&["session", "list"])["sessions"][0]["attached"].as_u64().expect("a number");
+    wire.ask("screen.attach", attach.clone());
+    attached(before + 1);
+    wire.ask("screen.attach", attach);
+    attached(before + 1);
+    wire.write.shutdown(Shutdown::Write).expect("half of it is closed");
+    attached(before);
     profile.shut_down();
 }
 
