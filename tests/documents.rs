@@ -192,3 +192,19 @@ fn links_in_documents_lead_somewhere() {
     }
     assert!(broken.is_empty(), "broken links: {broken:?}");
 }
+
+#[test]
+fn no_text_is_half_merged() {
+    let begins = ["<<<<<<< ", ">>>>>>> "];
+    let mut files: Vec<PathBuf> =
+        ["src", "tests", "benches"].iter().flat_map(|dir| rust_files(&root().join(dir))).collect();
+    for folder in [".", "docs", "assets"] {
+        let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        files.extend(entries.filter(|path| path.is_file()));
+    }
+    for path in files {
+        let text = String::from_utf8_lossy(&fs::read(&path).unwrap()).into_owned();
+        let line = text.lines().position(|line| begins.iter().any(|mark| line.starts_with(mark)));
+        assert_eq!(line, None, "{}", path.display());
+    }
+}
