@@ -4,7 +4,7 @@
 //! versions; a missing one is empty.
 
 use super::moment;
-use super::turns::{self, ToolCall, Turn};
+use super::turns::{self, ToolCall};
 use crate::domain::Moment;
 use rusqlite::types::ValueRef;
 use rusqlite::{Connection, OpenFlags, Row};
@@ -190,21 +190,6 @@ impl History {
     pub fn last_message(&self) -> Result<i64, String> {
         let last = self.rows("SELECT max(id) FROM messages", &[], |row| row.get::<_, Option<i64>>(0))?;
         Ok(last.into_iter().flatten().next().unwrap_or(0))
-    }
-
-    /// Turns of a conversation: those of a session, and of the sessions in which it goes on after it became too long.
-    ///
-    /// # Errors
-    /// The file cannot be read now, one sentence.
-    pub fn turns(&self, session: &str) -> Result<Vec<Turn>, String> {
-        let sessions = self.sessions()?;
-        let Some(first) = sessions.iter().find(|one| one.id == session) else { return Ok(Vec::new()) };
-        let chain = Chains::new(&sessions).from(first);
-        let mut messages = Vec::new();
-        for one in &chain {
-            messages.extend(self.messages(&one.id, usize::MAX >> 1)?);
-        }
-        Ok(turns::derive(&messages, chain.last().and_then(|last| last.ended)))
     }
 
     fn has(&self, table: &str, column: &str) -> Result<bool, String> {

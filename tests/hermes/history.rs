@@ -1,8 +1,8 @@
 //! Conversations as the agent's own code writes them.
 
 use super::agent::Agent;
-use hermes_tui::hermes::history::History;
-use hermes_tui::hermes::turns::TurnState;
+use hermes_tui::hermes::history::{Chains, History};
+use hermes_tui::hermes::turns::{Turn, TurnState, derive};
 
 const WRITE: &str = r#"
 from pathlib import Path
@@ -43,6 +43,15 @@ tell("ended")
 sys.stdin.readline()
 "#;
 
+/// The turns of a conversation, through all sessions in which it goes on.
+fn turns_of(history: &History, session: &str) -> Vec<Turn> {
+    let sessions = history.sessions().expect("sessions");
+    let Some(first) = sessions.iter().find(|one| one.id == session) else { return Vec::new() };
+    let chain = Chains::new(&sessions).from(first);
+    let messages: Vec<_> = chain.iter().flat_map(|one| history.messages(&one.id, 1000).expect("messages")).collect();
+    derive(&messages, chain.last().and_then(|last| last.ended))
+}
+
 #[test]
 fn turns_are_derived_from_a_state_that_the_real_code_wrote_and_still_writes() {
     let Some(agent) = Agent::new("") else { return };
@@ -53,10 +62,10 @@ fn turns_are_derived_from_a_state_that_the_real_code_wrote_and_still_writes() {
     let ids: Vec<&str> = sessions.iter().map(|session| session.id.as_str()).collect();
     assert_eq!(ids, ["empty", "two", "one"]);
     assert_eq!((sessions[2].cwd.as_deref(), sessions[1].parent.as_deref()), (Some("/work"), Some("one")));
-    assert!(history.turns("empty").expect("turns").is_empty());
-    assert!(history.turns("unknown").expect("turns").is_empty());
+    assert!(turns_of(&history, "empty").is_empty());
+    assert!(turns_of(&history, "unknown").is_empty());
 
-    let turns = history.turns("one").expect("turns");
+    let turns = turns_of(&history, "one");
     let shown: Vec<_> = turns.iter().map(|turn| (turn.prompt.as_str(), turn.by_itself, turn.state)).collect();
     let job = "[IMPORTANT: Background process proc_12 completed normally (exit code 0).\nCommand: make\nOutput:\n]";
     let expected = [
@@ -75,7 +84,7 @@ fn turns_are_derived_from_a_state_that_the_real_code_wrote_and_still_writes() {
 
     running.say("go on");
     assert_eq!(running.told(), "ended");
-    let turns = history.turns("one").expect("turns");
+    let turns = turns_of(&history, "one");
     assert_eq!(turns.last().map(|turn| turn.state), Some(TurnState::Answered), "what was written since is seen");
     assert!(history.sessions().expect("sessions")[1].ended.is_some());
     running.end();
