@@ -3,7 +3,7 @@
 
 usage: hook.py [--rounds N] [--megabytes N] [--waiting N] [--program PATH]
 
-The message begins a turn and carries a conversation of so many megabytes. Two programs of the system take turns with it:
+The message ends a turn and carries a conversation of so many megabytes. Two programs of the system take turns with it:
 `true`, which reads nothing, and `cat`, which reads the same message. The queue holds what the rounds put into it, and
 `--waiting` events beside.
 """
@@ -14,9 +14,9 @@ from bench import PROGRAM, median, percentile
 def message(size):
     said = 'He said "go on",\n\u2014 and so \\ did it, 0123456789 times. ' * 15
     history = [{"role": "user" if number % 2 else "assistant", "content": said} for number in range(size // len(json.dumps(said)))]
-    extra = {"task_id": "s", "turn_id": "s:s:01234567", "user_message": "make the tests pass", "conversation_history": history}
-    extra |= {"is_first_turn": False, "model": "m", "platform": "cli", "sender_id": ""}
-    whole = {"hook_event_name": "pre_llm_call", "tool_name": None, "tool_input": None, "session_id": "s", "cwd": "/", "extra": extra}
+    extra = {"task_id": "s", "turn_id": "s:s:01234567", "completed": True, "conversation_history": history}
+    extra |= {"interrupted": False, "model": "m", "platform": "cli", "sender_id": ""}
+    whole = {"hook_event_name": "on_session_end", "tool_name": None, "tool_input": None, "session_id": "s", "cwd": "/", "extra": extra}
     return json.dumps(whole, ensure_ascii=False).encode()
 
 

@@ -90,7 +90,7 @@ pub(super) fn run(context: &Context) -> Result<u8, Failure> {
         let out = Printer::new();
         print(&out, &checks, &warnings)?;
         if let Some(example) = hooks.example() {
-            out.line("for a hermes-agent that tells of turns and commands at once:")?;
+            out.line("for a hermes-agent that tells at once how a turn ended:")?;
             out.line(&example)?;
         }
     }

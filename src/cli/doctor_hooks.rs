@@ -2,8 +2,7 @@
 
 use crate::hermes::home::Home;
 use crate::hermes::hook_queue::waiting;
-use crate::hermes::hook_setup::{Extent, HookSetup};
-use crate::hermes::hooks::EVENTS;
+use crate::hermes::hook_setup::HookSetup;
 use crate::runtime::discovery;
 use crate::runtime::paths::Paths;
 use serde_json::{Value, json};
@@ -13,14 +12,14 @@ const EXAMPLE: &str = include_str!("../../assets/hermes-hooks.example.yaml");
 
 /// What was found.
 pub(super) struct Hooks {
-    homes: Vec<(Home, HookSetup)>,
+    homes: Vec<(Home, Result<HookSetup, String>)>,
     /// Events in the queue.
     waiting: usize,
 }
 
 /// What is to be said of one home.
 pub(super) struct Verdict {
-    /// Whether the hooks run; `None` where nobody set them.
+    /// Whether the hook runs; `None` where nobody set it.
     pub(super) works: Option<bool>,
     pub(super) detail: String,
     pub(super) hint: String,
@@ -40,58 +39,46 @@ impl Hooks {
         self.homes.iter().map(|(home, setup)| self.verdict(home, setup)).collect()
     }
 
-    fn verdict(&self, home: &Home, setup: &HookSetup) -> Verdict {
-        let profile = format!("profile {}", home.profile);
-        if let Some(warning) = &setup.warning {
-            let hint = "correct the file, or see what hermes-agent itself says of it".to_owned();
-            return Verdict { works: Some(false), detail: format!("{profile}: {warning}"), hint };
-        }
-        let total = EVENTS.len();
-        let (works, said, hint) = match setup.extent() {
-            Extent::None => {
+    fn verdict(&self, home: &Home, setup: &Result<HookSetup, String>) -> Verdict {
+        let (works, said, hint) = match setup {
+            Err(warning) => {
+                let hint = "correct the file, or see what hermes-agent itself says of it";
+                (Some(false), warning.as_str(), hint.to_owned())
+            }
+            Ok(HookSetup::Absent) => {
                 let hint = format!("optional; what to put into {} is below", home.path.join("config.yaml").display());
-                (None, "none is set; turns and commands are read from its records".to_owned(), hint)
+                (None, "not set; how a turn ended is told by the next one", hint)
             }
-            _ if !setup.not_allowed.is_empty() => {
-                let hint = "allow them when hermes asks, by `hermes --accept-hooks`, HERMES_ACCEPT_HOOKS=1, or \
+            Ok(HookSetup::NotAllowed) => {
+                let hint = "allow it when hermes asks, by `hermes --accept-hooks`, HERMES_ACCEPT_HOOKS=1, or \
                             `hooks_auto_accept: true`";
-                let names = setup.not_allowed.join(", ");
-                (Some(false), format!("{} of {total} are set, but not allowed: {names}", setup.set.len()), hint.into())
+                (Some(false), "set, but not allowed", hint.to_owned())
             }
-            Extent::Some => {
-                let hint =
-                    format!("missing in {}: {}", home.path.join("config.yaml").display(), setup.missing().join(", "));
-                (Some(true), format!("{} of {total} are set and allowed", setup.set.len()), hint)
-            }
-            Extent::All => (Some(true), format!("all {total} are set and allowed"), String::new()),
+            Ok(HookSetup::Works) => (Some(true), "set and allowed", String::new()),
         };
         let waits = match self.waiting {
             0 => "no event waits for the host".to_owned(),
             1 => "1 event waits for the host".to_owned(),
             many => format!("{many} events wait for the host"),
         };
-        Verdict { works, detail: format!("{profile}: {said}; {waits}"), hint }
+        Verdict { works, detail: format!("profile {}: {said}; {waits}", home.profile), hint }
     }
 
-    /// What is missing where a home calls us for nothing, for people.
+    /// What is missing where a home does not call us, for people.
     pub(super) fn example(&self) -> Option<String> {
-        let none = |(_, setup): &(Home, HookSetup)| setup.warning.is_none() && setup.extent() == Extent::None;
-        self.homes.iter().any(none).then(|| {
+        self.homes.iter().any(|(_, setup)| *setup == Ok(HookSetup::Absent)).then(|| {
             let lines = EXAMPLE.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
             lines.collect::<Vec<_>>().join("\n")
         })
     }
 
     pub(super) fn shape(&self) -> Value {
-        let home = |(home, setup): &(Home, HookSetup)| {
+        let home = |(home, setup): &(Home, Result<HookSetup, String>)| {
             json!({
                 "home": home.path.display().to_string(),
                 "profile": home.profile,
-                "extent": setup.extent().word(),
-                "set": setup.set,
-                "missing": setup.missing(),
-                "not_allowed": setup.not_allowed,
-                "warning": setup.warning,
+                "state": setup.as_ref().map_or("unknown", |setup| setup.word()),
+                "warning": setup.as_ref().err(),
             })
         };
         json!({

@@ -7,13 +7,11 @@ use crate::hermes::hook_payload::understand;
 use crate::hermes::hook_queue::{Limits, push};
 use crate::hermes::hook_sieve;
 use crate::runtime::paths::{Paths, private_dir};
-use crate::runtime::redact::redact;
 use std::ffi::OsString;
 use std::fs::DirBuilder;
 use std::io::{self, IsTerminal};
 use std::os::unix::fs::DirBuilderExt;
 use std::panic;
-use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// Longer messages are dropped.
@@ -48,8 +46,7 @@ pub(super) fn run() -> u8 {
 fn keep() -> Option<String> {
     let bytes = message()?;
     let at = SystemTime::now().duration_since(UNIX_EPOCH).map_or(Moment(0), |time| Moment(time.as_millis() as u64));
-    let home = std::env::var_os("HERMES_HOME").filter(|value| !value.is_empty()).map(PathBuf::from);
-    let event = understand(&bytes, at, home, &|text| redact(text, []))?;
+    let event = understand(&bytes, at)?;
     let paths = Paths::find().ok()?;
     let folder = paths.hooks();
     DirBuilder::new().recursive(true).mode(0o700).create(&paths.data_dir).ok()?;

@@ -5,7 +5,7 @@
 //! has broken. A name begins with a number that grows with each arrival, also when the clock steps back; the number of
 //! the process makes it unique, and the size that stands in it lets the bound be kept without a look at every file.
 
-use super::hooks::HookEvent;
+use super::hooks::TurnEnd;
 use std::cmp::Reverse;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Write};
@@ -78,7 +78,7 @@ fn list(folder: &Path) -> io::Result<(Vec<Name>, Vec<Name>)> {
 ///
 /// # Errors
 /// The folder cannot be read or written; then nothing of the event is left.
-pub fn push(folder: &Path, event: &HookEvent, limits: Limits) -> io::Result<String> {
+pub fn push(folder: &Path, event: &TurnEnd, limits: Limits) -> io::Result<String> {
     let bytes = event.to_stored()?;
     let (mut waiting, begun) = list(folder)?;
     for name in begun.iter().filter(|name| name.number / 1000 + ABANDONED < event.at.0) {
@@ -122,7 +122,7 @@ fn make_room(folder: &Path, waiting: &mut Vec<Name>, size: u64, limits: Limits) 
 /// until they are [removed](remove). Files that are broken, or of another version, are deleted; where there is no
 /// queue, nothing waits.
 #[must_use]
-pub fn read_queue(folder: &Path, limit: usize) -> Vec<(String, HookEvent)> {
+pub fn read_queue(folder: &Path, limit: usize) -> Vec<(String, TurnEnd)> {
     let mut names: Vec<String> = list(folder).unwrap_or_default().0.into_iter().map(|name| name.text).collect();
     names.sort_unstable();
     let mut events = Vec::new();
@@ -132,7 +132,7 @@ pub fn read_queue(folder: &Path, limit: usize) -> Vec<(String, HookEvent)> {
         }
         // What cannot be read now, or was taken meanwhile, is not broken.
         let Ok(bytes) = read(&folder.join(&name)) else { continue };
-        match HookEvent::from_stored(&bytes) {
+        match TurnEnd::from_stored(&bytes) {
             Some(event) => events.push((name, event)),
             None => {
                 let _ = remove(folder, &name);
@@ -174,15 +174,13 @@ pub fn waiting(folder: &Path) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use super::super::hooks::HookKind;
     use super::*;
     use crate::domain::Moment;
 
     const ROOM: Limits = Limits { files: 4, bytes: 1 << 20 };
 
-    fn event(at: u64, session: &str) -> HookEvent {
-        let kind = HookKind::SessionBegan { model: None, platform: None };
-        HookEvent { at: Moment(at), home: None, session: session.into(), cwd: None, kind }
+    fn event(at: u64, session: &str) -> TurnEnd {
+        TurnEnd { at: Moment(at), session: session.into(), completed: true, interrupted: false }
     }
 
     fn sessions(folder: &Path, limit: usize) -> Vec<String> {

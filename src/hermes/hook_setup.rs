@@ -1,9 +1,9 @@
-//! Whether the hooks of a hermes-agent tell us anything: what its `config.yaml` says, and what its user has allowed.
+//! Whether the hook of a hermes-agent tells us anything: what its `config.yaml` says, and what its user has allowed.
 //!
 //! The rules are those of hermes-agent 0.19 (`agent/shell_hooks.py`): a hook runs once its event and its command stand
 //! together in `shell-hooks-allowlist.json`, or where everything in the file is accepted.
 
-use super::hooks::EVENTS;
+use super::hooks::EVENT;
 use super::settings::{config_text, not_understood};
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,86 +16,49 @@ pub const ALLOWED: &str = "shell-hooks-allowlist.json";
 /// Larger files are not read.
 const LARGEST: u64 = 1 << 20;
 
-/// How many of our hooks stand in a configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Extent {
-    /// Each of [`EVENTS`].
-    All,
-    /// Some of them.
-    Some,
-    /// None of them.
-    None,
-}
-
-impl Extent {
-    /// `all`, `some` or `none`.
-    #[must_use]
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::All => "all",
-            Self::Some => "some",
-            Self::None => "none",
-        }
-    }
-}
-
-/// What was found in a home.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct HookSetup {
-    /// Events for which the configuration calls us.
-    pub set: Vec<&'static str>,
-    /// Those of them that do not run until they are allowed.
-    pub not_allowed: Vec<&'static str>,
-    /// Why nothing can be told; for people.
-    pub warning: Option<String>,
+/// How our hook stands in a home.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum HookSetup {
+    /// The configuration does not call us.
+    #[default]
+    Absent,
+    /// It does, but hermes-agent does not until its user allows it.
+    NotAllowed,
+    /// It is called.
+    Works,
 }
 
 impl HookSetup {
     /// Of a home.
-    #[must_use]
-    pub fn read(home: &Path) -> Self {
-        let config = match config_text(home).and_then(|text| parse(&text.unwrap_or_default())) {
-            Ok(config) => config,
-            Err(why) => {
-                let warning = format!("{} cannot be read: {why}", home.join("config.yaml").display());
-                return Self { warning: Some(warning), ..Self::default() };
-            }
-        };
+    ///
+    /// # Errors
+    /// Its configuration cannot be read or understood, one sentence.
+    pub fn read(home: &Path) -> Result<Self, String> {
+        let config = config_text(home)
+            .and_then(|text| parse(&text.unwrap_or_default()))
+            .map_err(|why| format!("{} cannot be read: {why}", home.join("config.yaml").display()))?;
+        let commands = ours(&config.hooks);
+        if commands.is_empty() {
+            return Ok(Self::Absent);
+        }
         let all_accepted = match &config.hooks_auto_accept {
             Value::Bool(truth) => *truth,
             Value::String(text) => matches!(text.trim().to_lowercase().as_str(), "1" | "true" | "yes" | "on"),
             _ => false,
         };
         let allowed = allowed(home);
-        let mut found = Self::default();
-        for event in EVENTS {
-            let commands = ours(&config.hooks, event);
-            if commands.is_empty() {
-                continue;
-            }
-            found.set.push(event);
-            let runs = |command: &String| allowed.contains(&(event.to_owned(), command.clone()));
-            if !all_accepted && !commands.iter().any(runs) {
-                found.not_allowed.push(event);
-            }
-        }
-        found
+        let works = all_accepted || commands.iter().any(|command| allowed.contains(command));
+        Ok(if works { Self::Works } else { Self::NotAllowed })
     }
 
-    /// How many of our hooks stand there.
+    /// `absent`, `not_allowed` or `works`.
     #[must_use]
-    pub fn extent(&self) -> Extent {
-        match self.set.len() {
-            0 => Extent::None,
-            all if all == EVENTS.len() => Extent::All,
-            _ => Extent::Some,
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Absent => "absent",
+            Self::NotAllowed => "not_allowed",
+            Self::Works => "works",
         }
-    }
-
-    /// Events for which the configuration does not call us.
-    #[must_use]
-    pub fn missing(&self) -> Vec<&'static str> {
-        EVENTS.into_iter().filter(|event| !self.set.contains(event)).collect()
     }
 }
 
@@ -111,9 +74,9 @@ fn parse(text: &str) -> Result<Config, String> {
     Ok(config.unwrap_or_default())
 }
 
-/// The commands of an event that call us, as hermes-agent keeps them.
-fn ours(hooks: &Value, event: &str) -> Vec<String> {
-    let commands = hooks[event].as_array().into_iter().flatten().filter_map(|entry| entry["command"].as_str());
+/// The commands that call us, as hermes-agent keeps them.
+fn ours(hooks: &Value) -> Vec<String> {
+    let commands = hooks[EVENT].as_array().into_iter().flatten().filter_map(|entry| entry["command"].as_str());
     commands.map(str::trim).filter(|command| calls_us(command)).map(str::to_owned).collect()
 }
 
@@ -124,13 +87,13 @@ fn calls_us(command: &str) -> bool {
     words.any(|word| word.rsplit('/').next() == Some("hermes-tui")) && words.any(|word| word == "hook")
 }
 
-/// Events and commands that the user has allowed. None where there is no file, or nothing is understood of it.
-fn allowed(home: &Path) -> BTreeSet<(String, String)> {
+/// Commands that the user has allowed for our event. None where there is no file, or nothing is understood of it.
+fn allowed(home: &Path) -> BTreeSet<String> {
     let mut text = String::new();
     let read = std::fs::File::open(home.join(ALLOWED)).and_then(|file| file.take(LARGEST).read_to_string(&mut text));
     let file: Value = read.ok().and_then(|_| serde_json::from_str(&text).ok()).unwrap_or_default();
-    let pair = |entry: &Value| Some((entry["event"].as_str()?.to_owned(), entry["command"].as_str()?.to_owned()));
-    file["approvals"].as_array().into_iter().flatten().filter_map(pair).collect()
+    let all = file["approvals"].as_array().into_iter().flatten().filter(|entry| entry["event"] == EVENT);
+    all.filter_map(|entry| entry["command"].as_str().map(str::to_owned)).collect()
 }
 
 #[cfg(test)]
@@ -147,43 +110,40 @@ mod tests {
     }
 
     #[test]
-    fn the_example_has_every_event_and_nothing_runs_until_it_is_allowed() {
-        let found = HookSetup::read(home(EXAMPLE, "").path());
-        assert_eq!((found.extent(), found.set.as_slice()), (Extent::All, EVENTS.as_slice()));
-        assert_eq!(found.not_allowed, EVENTS);
-        assert!(found.missing().is_empty() && found.warning.is_none(), "{found:?}");
+    fn the_example_calls_us_and_nothing_runs_until_it_is_allowed() {
+        let found = |more: &str| HookSetup::read(home(&format!("{EXAMPLE}\n{more}\n"), "").path());
+        assert_eq!(found(""), Ok(HookSetup::NotAllowed));
         for accept in ["hooks_auto_accept: true", "hooks_auto_accept: yes", "hooks_auto_accept: \"on\""] {
-            assert!(HookSetup::read(home(&format!("{EXAMPLE}\n{accept}\n"), "").path()).not_allowed.is_empty());
+            assert_eq!(found(accept), Ok(HookSetup::Works), "{accept}");
         }
-        assert_eq!(HookSetup::read(home(&format!("{EXAMPLE}\nhooks_auto_accept: 0\n"), "").path()), found);
+        assert_eq!(found("hooks_auto_accept: 0"), Ok(HookSetup::NotAllowed));
     }
 
     #[test]
     fn a_hook_is_allowed_by_its_event_and_its_command_together() {
-        let allowed = r#"{"approvals": [
-            {"event": "pre_llm_call", "command": "/opt/bin/hermes-tui hook", "approved_at": "2026-01-01T00:00:00Z"},
-            {"event": "on_session_end", "command": "hermes-tui  hook"}, 7]}"#;
-        let config = "hooks:\n  pre_llm_call:\n    - command: ' /opt/bin/hermes-tui hook '\n  on_session_end:\n    \
-                      - command: hermes-tui hook\n  on_session_reset:\n    - command: other-hermes-tui hook\n  \
-                      subagent_stop: env HTUI_HOME=/x hermes-tui hook\n  output_spill: {chars: 5}\n";
-        let found = HookSetup::read(home(config, allowed).path());
-        assert_eq!(
-            (found.extent(), found.set.as_slice()),
-            (Extent::Some, ["pre_llm_call", "on_session_end"].as_slice())
-        );
-        assert_eq!(found.not_allowed, ["on_session_end"]);
-        assert_eq!(found.missing().len(), EVENTS.len() - 2);
+        let allowed = r#"{"approvals": [7,
+            {"event": "pre_llm_call", "command": "hermes-tui hook"},
+            {"event": "on_session_end", "command": "/opt/bin/hermes-tui hook", "approved_at": "2026-01-01T00:00:00Z"},
+            {"event": "on_session_end", "command": "hermes-tui  hook"}]}"#;
+        let found = |command: &str| {
+            let config =
+                format!("hooks:\n  on_session_end:\n    - command: '{command}'\n  output_spill: {{chars: 5}}\n");
+            HookSetup::read(home(&config, allowed).path())
+        };
+        assert_eq!(found(" /opt/bin/hermes-tui hook "), Ok(HookSetup::Works));
+        assert_eq!(found("hermes-tui hook"), Ok(HookSetup::NotAllowed));
+        assert_eq!(found("other-hermes-tui hook"), Ok(HookSetup::Absent));
     }
 
     #[test]
     fn files_that_are_missing_odd_or_broken_are_no_failures() {
         let nothing = tempfile::tempdir().expect("a folder");
-        assert_eq!(HookSetup::read(nothing.path()), HookSetup::default());
-        for config in ["", "hooks:\n", "hooks: 5\n", "hooks: {pre_llm_call: [7, {command: 3}]}\n"] {
-            assert_eq!(HookSetup::read(home(config, "[1]").path()).extent(), Extent::None, "{config}");
+        assert_eq!(HookSetup::read(nothing.path()), Ok(HookSetup::Absent));
+        let other = "hooks: {pre_llm_call: [{command: hermes-tui hook}]}\n";
+        for config in ["", "hooks:\n", "hooks: 5\n", "hooks: {on_session_end: [7, {command: 3}]}\n", other] {
+            assert_eq!(HookSetup::read(home(config, "[1]").path()), Ok(HookSetup::Absent), "{config}");
         }
-        let broken = HookSetup::read(home("hooks: [secret", "{").path());
-        let warning = broken.warning.expect("a warning");
+        let warning = HookSetup::read(home("hooks: [secret", "{").path()).expect_err("a warning");
         assert!(warning.contains("config.yaml") && !warning.contains("secret"), "{warning}");
     }
 

@@ -2,7 +2,7 @@
 
 use super::history::{Chains, History, Session};
 use super::home::Home;
-use super::hooks::{HookEvent, HookKind};
+use super::hooks::TurnEnd;
 use super::turns::{self, ToolCall, Turn, TurnState};
 use super::{labels, script};
 use crate::domain::{ConversationId, Moment, Span, Told, ToldCall, ToldTurn, TurnId, TurnStatus};
@@ -98,9 +98,8 @@ impl Records {
     }
 
     /// Takes in what a hook told: how a turn ended is written down nowhere else.
-    pub fn hooked(&mut self, event: &HookEvent) {
-        let HookKind::TurnEnded { completed, interrupted, .. } = &event.kind else { return };
-        let status = match (completed, interrupted) {
+    pub fn hooked(&mut self, event: &TurnEnd) {
+        let status = match (event.completed, event.interrupted) {
             (_, true) => TurnStatus::Interrupted,
             (true, false) => TurnStatus::Done,
             (false, false) => TurnStatus::Failed,

@@ -3,7 +3,6 @@
 use super::support::Profile;
 use hermes_tui::domain::Moment;
 use hermes_tui::hermes::hook_queue::{Limits, push, read_queue, remove, waiting};
-use hermes_tui::hermes::hooks::{HookEvent, HookKind};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::Write;
@@ -35,36 +34,33 @@ fn silent(child: Child) {
     );
 }
 
-/// The message of a turn that begins, with a conversation of about so many bytes.
-fn turn(session: &str, prompt: &str, history: usize) -> Vec<u8> {
+/// The message of a turn that ended, with a conversation of about so many bytes.
+fn turn(session: &str, history: usize) -> Vec<u8> {
     let said = "He said \"go on\",\n\u{2014} and so \\ did it, 0123456789 times. ".repeat(15);
     let history: Vec<Value> =
         (0..history / said.len()).map(|number| json!({"role": "user", "content": said, "number": number})).collect();
-    let extra = json!({"task_id": session, "turn_id": format!("{session}:{session}:01234567"), "user_message": prompt,
-        "conversation_history": history, "is_first_turn": true, "model": "m", "platform": "cli", "sender_id": ""});
-    let message = json!({"hook_event_name": "pre_llm_call", "tool_name": null, "tool_input": null,
+    let extra = json!({"task_id": session, "turn_id": format!("{session}:{session}:01234567"), "completed": true,
+        "conversation_history": history, "interrupted": false, "model": "m", "platform": "cli", "sender_id": ""});
+    let message = json!({"hook_event_name": "on_session_end", "tool_name": null, "tool_input": null,
         "session_id": session, "cwd": "/work", "extra": extra});
     message.to_string().into_bytes()
 }
 
-fn prompts(folder: &Path) -> Vec<String> {
-    let prompt = |(_, event): (String, HookEvent)| match event.kind {
-        HookKind::TurnBegan { prompt, .. } => prompt,
-        other => panic!("{other:?}"),
-    };
-    read_queue(folder, usize::MAX).into_iter().map(prompt).collect()
+/// Whose turns are told to have ended.
+fn sessions(folder: &Path) -> Vec<String> {
+    read_queue(folder, usize::MAX).into_iter().map(|(_, end)| end.session).collect()
 }
 
 #[test]
 fn a_thousand_messages_of_every_kind_are_taken_in_silence_and_the_good_ones_kept_in_order() {
     let profile = Profile::new();
-    let large = turn("s", "large", 5_000_000);
+    let large = turn("large", 5_000_000);
     let mut expected = Vec::new();
     for number in 0..1000 {
         let prompt = format!("{number}: d\u{e9}j\u{e0} vu");
         let message = match number % 10 {
             0 => Vec::new(),
-            1 => turn("s", &prompt, 20_000)[..500 + number].to_vec(),
+            1 => turn(&prompt, 20_000)[..500 + number].to_vec(),
             2 => vec![0xff, 0xfe, 0x00, b'{'],
             3 => b"[1, 2, {\"hook_event_name\": 5}]".to_vec(),
             4 if number % 100 == 4 => {
@@ -73,7 +69,7 @@ fn a_thousand_messages_of_every_kind_are_taken_in_silence_and_the_good_ones_kept
             }
             5 => {
                 // Bytes that are no text, in the middle of the conversation.
-                let mut message = turn("s", &prompt, 20_000);
+                let mut message = turn(&prompt, 20_000);
                 let at = message.windows(4).position(|word| word == b"9 ti").unwrap();
                 message[at] = 0xff;
                 expected.push(prompt);
@@ -81,12 +77,12 @@ fn a_thousand_messages_of_every_kind_are_taken_in_silence_and_the_good_ones_kept
             }
             _ => {
                 expected.push(prompt.clone());
-                turn("s", &prompt, 2_000)
+                turn(&prompt, 2_000)
             }
         };
         give(&mut profile.command(&["hook"]), &message);
     }
-    assert_eq!(prompts(&queue(&profile)), expected);
+    assert_eq!(sessions(&queue(&profile)), expected);
     assert!(!profile.path().join("run").exists() && !profile.path().join("data/host.lock").exists(), "a host ran");
 
     // It is nobody else's, and each is gone once it was taken.
@@ -96,28 +92,23 @@ fn a_thousand_messages_of_every_kind_are_taken_in_silence_and_the_good_ones_kept
         remove(&queue(&profile), &name).unwrap();
         remove(&queue(&profile), &name).unwrap();
     }
-    assert_eq!(prompts(&queue(&profile)), expected[7..]);
+    assert_eq!(sessions(&queue(&profile)), expected[7..]);
 }
 
 #[test]
-fn what_a_tool_ran_and_how_it_ended_is_kept_without_secrets_and_with_its_home() {
+fn how_a_turn_ended_is_kept_and_other_events_are_not() {
     let profile = Profile::new();
-    let extra = json!({"task_id": "t", "tool_call_id": "call_1", "turn_id": "s:t:1", "status": "ok", "duration_ms": 12,
-        "result": json!({"output": "o".repeat(3_000_000), "exit_code": 3, "error": null}).to_string()});
-    let command = format!("curl -H 'Authorization: Bearer {}' http://x", "a".repeat(40));
-    let message = json!({"hook_event_name": "post_tool_call", "tool_name": "terminal", "tool_input": {"command": command,
-        "workdir": "/workspace"}, "session_id": "s", "cwd": "/work", "extra": extra});
-    give(profile.command(&["--json", "hook", "--frobnicate"]).env("HERMES_HOME", "/h"), message.to_string().as_bytes());
+    for (completed, interrupted) in [(true, false), (false, true), (false, false)] {
+        let message = json!({"hook_event_name": "on_session_end", "session_id": "s",
+            "extra": {"completed": completed, "interrupted": interrupted}});
+        give(&mut profile.command(&["--json", "hook", "--frobnicate"]), message.to_string().as_bytes());
+        let other = json!({"hook_event_name": "pre_llm_call", "session_id": "s", "extra": {"user_message": "secret"}});
+        give(&mut profile.command(&["hook"]), other.to_string().as_bytes());
+    }
     let events = read_queue(&queue(&profile), 10);
-    let (_, event) = &events[0];
-    assert_eq!((event.session.as_str(), event.home.as_deref()), ("s", Some(Path::new("/h"))));
-    assert!(event.at > Moment(1_700_000_000_000), "{event:?}");
-    let HookKind::ToolAnswered { tool, exit_code, status, duration_ms, job } = &event.kind else { panic!("{event:?}") };
-    assert_eq!((exit_code, status.as_deref(), duration_ms, job), (&Some(3), Some("ok"), &Some(12), &None));
-    assert_eq!(tool.command.as_deref(), Some("curl -H 'Authorization: Bearer [redacted]' http://x"));
-    assert_eq!((tool.name.as_str(), tool.call.as_deref()), ("terminal", Some("call_1")));
-    assert_eq!((tool.turn.as_deref(), tool.workdir.as_deref()), (Some("s:t:1"), Some("/workspace")));
-    assert_eq!(events.len(), 1);
+    let ends: Vec<_> = events.iter().map(|(_, end)| (end.completed, end.interrupted)).collect();
+    assert_eq!(ends, [(true, false), (false, true), (false, false)]);
+    assert!(events.iter().all(|(_, end)| end.session == "s" && end.at > Moment(1_700_000_000_000)), "{events:?}");
 }
 
 #[test]
@@ -126,10 +117,10 @@ fn several_at_once_lose_nothing() {
     let mut children: Vec<Child> = (0..20).map(|_| start(&mut profile.command(&["hook"]))).collect();
     for (number, child) in children.iter_mut().enumerate() {
         let mut input = child.stdin.take().unwrap();
-        input.write_all(&turn("s", &format!("{number:02}"), 1_000)).unwrap();
+        input.write_all(&turn(&format!("{number:02}"), 1_000)).unwrap();
     }
     children.into_iter().for_each(silent);
-    let mut found = prompts(&queue(&profile));
+    let mut found = sessions(&queue(&profile));
     found.sort();
     assert_eq!(found, (0..20).map(|number| format!("{number:02}")).collect::<Vec<_>>());
     assert_eq!(fs::read_dir(queue(&profile)).unwrap().count(), 20, "something else is left behind");
@@ -138,7 +129,7 @@ fn several_at_once_lose_nothing() {
 #[test]
 fn no_place_to_keep_anything_is_no_failure() {
     let profile = Profile::new();
-    let message = turn("s", "hello", 100_000);
+    let message = turn("hello", 100_000);
     // Folders that cannot be: below a file, in the kernel's own tree, a full disk, nobody's home.
     fs::write(profile.path().join("file"), "").unwrap();
     let below = profile.path().join("file/below");
@@ -171,20 +162,20 @@ fn no_place_to_keep_anything_is_no_failure() {
 #[test]
 fn a_full_disk_leaves_nothing_behind() {
     let profile = Profile::new();
-    give(&mut profile.command(&["hook"]), &turn("s", "before", 0));
+    give(&mut profile.command(&["hook"]), &turn("before", 0));
     // No file of this process may have a single byte: what a full disk is to a program.
     let script = format!("ulimit -f 0; trap '' XFSZ; exec {} hook", env!("CARGO_BIN_EXE_hermes-tui"));
     let mut command = Command::new("sh");
     command.args(["-c", &script]).env_clear().env("HTUI_HOME", profile.path());
-    give(&mut command, &turn("s", "lost", 1_000));
-    assert_eq!(prompts(&queue(&profile)), ["before"]);
+    give(&mut command, &turn("lost", 1_000));
+    assert_eq!(sessions(&queue(&profile)), ["before"]);
     assert_eq!(fs::read_dir(queue(&profile)).unwrap().count(), 1);
 }
 
 #[test]
 fn a_full_queue_loses_its_oldest_events() {
     let profile = Profile::new();
-    give(&mut profile.command(&["hook"]), &turn("s", "first", 0));
+    give(&mut profile.command(&["hook"]), &turn("first", 0));
     let folder = queue(&profile);
     let (_, event) = read_queue(&folder, 1).remove(0);
     let most = Limits::default();
@@ -197,9 +188,9 @@ fn a_full_queue_loses_its_oldest_events() {
     }
     assert_eq!(waiting(&folder), most.files);
     for prompt in ["last but one", "last"] {
-        give(&mut profile.command(&["hook"]), &turn("s", prompt, 0));
+        give(&mut profile.command(&["hook"]), &turn(prompt, 0));
     }
-    let kept = prompts(&folder);
+    let kept = sessions(&folder);
     assert_eq!(kept.len(), most.files);
     assert_eq!(
         (kept[0].as_str(), &kept[most.files - 2..]),
@@ -220,29 +211,25 @@ fn doctor_says_which_homes_call_us_whether_they_may_and_what_waits() {
         (told["hooks"].clone(), check.clone(), profile.run(&["doctor"]).out)
     };
     let (hooks, check, shown) = doctor("terminal: {backend: local}\n");
-    assert_eq!((&hooks["homes"][0]["extent"], &hooks["waiting"]), (&json!("none"), &json!(0)));
+    assert_eq!((&hooks["homes"][0]["state"], &hooks["waiting"]), (&json!("absent"), &json!(0)));
     assert_eq!(check["state"], "absent");
     assert!(shown.contains("on_session_end: [{command: \"hermes-tui hook\""), "{shown}");
     let example = hooks["example"].as_str().unwrap().to_owned();
 
-    give(&mut profile.command(&["hook"]), &turn("s", "hello", 0));
+    give(&mut profile.command(&["hook"]), &turn("hello", 0));
     let (hooks, check, shown) = doctor(&example);
-    assert_eq!((&hooks["homes"][0]["extent"], &hooks["waiting"]), (&json!("all"), &json!(1)));
+    assert_eq!((&hooks["homes"][0]["state"], &hooks["waiting"]), (&json!("not_allowed"), &json!(1)));
     assert_eq!(check["state"], "failed");
     assert!(check["hint"].as_str().unwrap().contains("--accept-hooks"), "{check}");
-    assert!(shown.contains("not allowed: on_session_start") && !shown.contains("timeout"), "{shown}");
+    assert!(shown.contains("set, but not allowed") && !shown.contains("timeout"), "{shown}");
 
-    let approvals: Vec<Value> = hooks["homes"][0]["set"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|event| json!({"event": event, "command": "hermes-tui hook", "approved_at": "2026-01-01T00:00:00Z"}))
-        .collect();
+    let approvals =
+        json!([{"event": "on_session_end", "command": "hermes-tui hook", "approved_at": "2026-01-01T00:00:00Z"}]);
     fs::write(home.join("shell-hooks-allowlist.json"), json!({"approvals": approvals}).to_string()).unwrap();
     let (_, check, shown) = doctor(&example);
     assert_eq!((&check["state"], &check["hint"]), (&json!("ok"), &Value::Null));
-    assert!(shown.contains("all 9 are set and allowed; 1 event waits for the host"), "{shown}");
-    let (hooks, check, _) = doctor("hooks: {pre_llm_call: [{command: hermes-tui hook}]}\n");
-    assert_eq!((&hooks["homes"][0]["extent"], &check["state"]), (&json!("some"), &json!("ok")));
-    assert!(check["hint"].as_str().unwrap().contains("on_session_end"), "{check}");
+    assert!(shown.contains("set and allowed; 1 event waits for the host"), "{shown}");
+    let (hooks, check, _) = doctor("hooks: [secret\n");
+    assert_eq!((&hooks["homes"][0]["state"], &check["state"]), (&json!("unknown"), &json!("failed")));
+    assert!(hooks["homes"][0]["warning"].as_str().unwrap().contains("config.yaml"), "{hooks}");
 }

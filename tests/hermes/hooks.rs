@@ -2,8 +2,8 @@
 
 use super::agent::Agent;
 use super::common::Profile;
-use hermes_tui::hermes::hook_setup::{Extent, HookSetup};
-use hermes_tui::hermes::hooks::{EVENTS, HookKind, read_queue};
+use hermes_tui::hermes::hook_setup::HookSetup;
+use hermes_tui::hermes::hooks::read_queue;
 use std::path::Path;
 
 const EXAMPLE: &str = include_str!("../../assets/hermes-hooks.example.yaml");
@@ -26,6 +26,7 @@ fire("pre_tool_call", tool_name="web_search", args={"query": "make"}, **ids, **c
 fire("post_tool_call", tool_name="terminal", args={"command": "make"}, result=json.dumps({"output": "", "exit_code": 2, "error": None}), duration_ms=12, status="ok", error_type=None, error_message=None, **ids, **call)
 fire("subagent_stop", parent_session_id="s", parent_turn_id="s:t:1", child_session_id="k", child_role="leaf", child_summary="", child_status="completed", duration_ms=7)
 fire("on_session_end", **ids, completed=True, interrupted=False, model="m", platform="cli")
+fire("on_session_end", **ids, completed=False, interrupted=True, model="m", platform="cli")
 fire("on_session_finalize", session_id=None, platform="cli", reason="shutdown")
 fire("on_session_finalize", session_id="s", platform="cli", reason="shutdown")
 tell(answers)
@@ -38,26 +39,16 @@ fn the_real_code_registers_the_example_and_what_it_tells_is_understood() {
     let config = agent.home().join("config.yaml");
     let text = std::fs::read_to_string(&config).expect("a configuration");
     std::fs::write(&config, text + EXAMPLE).expect("written");
-    assert_eq!(HookSetup::read(&agent.home()).not_allowed, EVENTS);
+    assert_eq!(HookSetup::read(&agent.home()), Ok(HookSetup::NotAllowed));
 
     let folder = Path::new(env!("CARGO_BIN_EXE_hermes-tui")).parent().expect("a folder");
     let path = format!("{}:/usr/local/bin:/usr/bin:/bin", folder.display());
     let home = profile.path().display().to_string();
     let told = agent.run(TURN, &[("PATH", &path), ("HTUI_HOME", &home)]);
-    assert_eq!(told, [EVENTS.len().to_string().as_str(), "[]"]);
+    assert_eq!(told, ["1", "[]"]);
 
-    let setup = HookSetup::read(&agent.home());
-    assert_eq!((setup.extent(), setup.not_allowed, setup.warning), (Extent::All, Vec::new(), None));
+    assert_eq!(HookSetup::read(&agent.home()), Ok(HookSetup::Works));
     let events = read_queue(&profile.path().join("data/hooks"), usize::MAX);
-    assert!(events.iter().all(|(_, event)| event.session == "s" && event.home == Some(agent.home())), "{events:?}");
-    let kinds: Vec<&HookKind> = events.iter().map(|(_, event)| &event.kind).collect();
-    let [began, turn, called, answered, other, ended, over] = kinds[..] else { panic!("{kinds:?}") };
-    assert!(matches!(began, HookKind::SessionBegan { model: Some(model), .. } if model == "m"), "{began:?}");
-    assert!(matches!(turn, HookKind::TurnBegan { prompt, first: true, .. } if prompt == "make it päss"), "{turn:?}");
-    assert!(matches!(called, HookKind::ToolCalled(tool) if tool.command.as_deref() == Some("make")), "{called:?}");
-    let HookKind::ToolAnswered { tool, exit_code, duration_ms, .. } = answered else { panic!("{answered:?}") };
-    assert_eq!((tool.call.as_deref(), exit_code, duration_ms), (Some("c1"), &Some(2), &Some(12)));
-    assert!(matches!(other, HookKind::SubagentEnded { child: Some(child), .. } if child == "k"), "{other:?}");
-    assert!(matches!(ended, HookKind::TurnEnded { completed: true, interrupted: false, .. }), "{ended:?}");
-    assert!(matches!(over, HookKind::ConversationEnded { reason: Some(why), .. } if why == "shutdown"), "{over:?}");
+    let ends: Vec<_> = events.iter().map(|(_, end)| (end.session.as_str(), end.completed, end.interrupted)).collect();
+    assert_eq!(ends, [("s", true, false), ("s", false, true)]);
 }
