@@ -110,9 +110,10 @@ fn a_second_host_on_one_profile_is_refused_and_names_the_first() {
 #[test]
 fn a_host_that_was_killed_is_replaced() {
     let profile = Profile::new();
-    let first = profile.serve();
+    let mut first = profile.serve();
     let dead = first.0.id();
-    drop(first);
+    first.0.kill().unwrap();
+    first.0.wait().unwrap();
     assert!(profile.socket().exists(), "a killed host cannot remove its socket");
     let status = profile.run(&["--json", "status"]);
     status.error(1, "no_host");

@@ -1,5 +1,7 @@
 //! A profile in a temporary folder, the binary in it, and hosts that answer by script.
 
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::DirBuilderExt;
@@ -83,7 +85,10 @@ pub struct Host(pub Child);
 
 impl Drop for Host {
     fn drop(&mut self) {
-        let _ = self.0.kill();
+        // In order, so that its sandboxes end with it. It gives up by itself on what does not end.
+        if let (Ok(None), Ok(pid)) = (self.0.try_wait(), i32::try_from(self.0.id())) {
+            let _ = kill(Pid::from_raw(pid), Signal::SIGTERM);
+        }
         let _ = self.0.wait();
     }
 }
