@@ -122,7 +122,9 @@ impl About {
         let mut envs: BTreeMap<EnvId, EnvExtra> =
             seen.iter().map(|(id, seen)| (id.clone(), seen.extra.clone())).collect();
         for call in model.state.calls.values().filter(|call| call.cwd.is_some()) {
-            envs.entry(call.env.clone()).or_default().cwd.clone_from(&call.cwd);
+            if let Some(env) = &call.env {
+                envs.entry(env.clone()).or_default().cwd.clone_from(&call.cwd);
+            }
         }
         Extras { envs, attached, endpoints, host: self.host.clone(), troubles: self.handle.troubles() }
     }

@@ -121,7 +121,12 @@ pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExt
     let holders: Vec<Value> = env.holders().into_iter().map(holder).collect();
     let sessions: Vec<&SessionId> = state.sessions.values().filter(|s| s.env == env.id).map(|s| &s.id).collect();
     let cwd = extra.cwd.clone().or_else(|| {
-        state.calls.values().filter(|call| call.env == env.id).max_by_key(|call| call.began).and_then(|c| c.cwd.clone())
+        state
+            .calls
+            .values()
+            .filter(|call| call.env.as_ref() == Some(&env.id))
+            .max_by_key(|call| call.began)
+            .and_then(|c| c.cwd.clone())
     });
     let last_ending = env.last_ending.as_ref().map(|ending| json!({"at": time(ending.at), "why": ending.why}));
     let failure = env.failure.as_ref().map(|failure| {
@@ -198,7 +203,7 @@ pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extr
         "network": env.spec.network,
         "variables": variables,
         "consequences": {"stop": env.consequences(Deed::Stop), "remove": env.consequences(Deed::Remove)},
-        "commands": commands(state, |call| call.env == env.id && call.conversation.is_none()),
+        "commands": commands(state, |call| call.env.as_ref() == Some(&env.id) && call.conversation.is_none()),
         "drift": extra.details.as_ref().map(|details| details.drift.clone()).unwrap_or_default(),
         "details": extra.details.as_ref().map(|details| json!({
             "image": details.image.as_ref().map(|image| json!({"name": image.name, "id": image.id, "digest": image.digest})),
@@ -276,7 +281,7 @@ pub fn endpoints(state: &State, extras: &Extras) -> Value {
 pub fn command(state: &State, call: &Call) -> Value {
     json!({
         "id": call.id,
-        "command": clean(&call.command, state.environments.get(&call.env)),
+        "command": clean(&call.command, call.env.as_ref().and_then(|id| state.environments.get(id))),
         "cwd": call.cwd,
         "exit_code": call.exit_code,
         "duration_ms": call.ended.map(|ended| ended.since(call.began).0),

@@ -56,7 +56,7 @@ impl State {
             out,
             Call {
                 id: request.call,
-                env: env.clone(),
+                env: Some(env.clone()),
                 conversation: request.conversation,
                 turn,
                 command: request.command,
@@ -124,18 +124,20 @@ impl State {
                 Refusal::new(RefusalKind::Failed, "the command was cut off before it could run", "run it again");
             return out.refuse(reply, refusal);
         };
-        let Some(sandbox) = self.environments.get(&call.env).and_then(|env| env.sandbox.clone()) else { return };
-        out.send(Effect::RunCall { call: id.clone(), env: call.env.clone(), sandbox });
+        let Some(env) = call.env.as_ref().and_then(|id| self.environments.get(id)) else { return };
+        let Some(sandbox) = env.sandbox.clone() else { return };
+        out.send(Effect::RunCall { call: id.clone(), env: env.id.clone(), sandbox });
         out.reply(reply, Answer::CallStarted(id.clone()));
     }
 
     pub(super) fn call_ended(&mut self, out: &mut Outbox, id: &CallId, exit_code: Option<i32>, cwd: Option<String>) {
         let now = out.now;
         let Some(call) = self.calls.get_mut(id).filter(|call| call.ended.is_none()) else { return };
+        let Some(env) = call.env.clone() else { return };
         call.ended = Some(now);
         call.exit_code = exit_code;
         call.cwd = call.cwd.take().or(cwd);
-        let (env, conversation, source) = (call.env.clone(), call.conversation.clone(), call.source);
+        let (conversation, source) = (call.conversation.clone(), call.source);
         let command = words::excerpt(&call.command, 80);
         let with = exit_code.map(|code| format!(" with {code}")).unwrap_or_default();
         let mut notice = Notice::new(NoticeKind::CallEnded, format!("{command} ended{with}"));
@@ -165,7 +167,10 @@ impl State {
     }
 
     pub(super) fn remember(&mut self, out: &mut Outbox, call: Call) {
-        out.save(Record::Call(call.id.clone()));
+        // What only an agent's records tell of is told again by them.
+        if call.env.is_some() {
+            out.save(Record::Call(call.id.clone()));
+        }
         let conversation = call.conversation.clone();
         self.calls.insert(call.id.clone(), call);
         if self.calls.len() > MOST_CALLS {

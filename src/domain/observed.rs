@@ -110,7 +110,7 @@ impl State {
             let recent = call.ended.is_none_or(|ended| now <= ended + REPEATED);
             call.source == CallSource::Observed
                 && call.conversation.is_none()
-                && call.env == *env
+                && call.env.as_ref() == Some(env)
                 && recent
                 && call.command == command
                 && (cwd.is_none() || call.cwd == cwd)
@@ -133,7 +133,7 @@ impl State {
             out,
             Call {
                 id: exec.clone(),
-                env: env.clone(),
+                env: Some(env.clone()),
                 conversation: None,
                 turn: None,
                 command,

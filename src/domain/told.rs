@@ -98,7 +98,10 @@ impl State {
         let news = self.take_over(out, &told, env.as_ref());
         match &env {
             Some(env) => self.join_calls(out, &told, env),
-            None => drop(self.unplaced.insert(told.conversation.clone(), told)),
+            None => {
+                self.tell_calls(out, &told);
+                self.unplaced.insert(told.conversation.clone(), told);
+            }
         }
         news.into_iter().for_each(|notice| out.announce(notice));
     }
@@ -148,18 +151,44 @@ impl State {
         news
     }
 
+    /// Rows of a conversation's commands, by the commands' ids in its records.
+    fn rows_of(&self, id: &ConversationId) -> BTreeMap<String, CallId> {
+        let mine = self.calls.values().filter(|call| call.conversation.as_ref() == Some(id));
+        mine.filter_map(|call| Some((call.asked_as.clone()?, call.id.clone()))).collect()
+    }
+
+    /// No sandbox listed here runs its commands: what the records tell of them is all there is.
+    fn tell_calls(&mut self, out: &mut Outbox, told: &Told) {
+        let id = &told.conversation;
+        let known = self.rows_of(id);
+        for turn in &told.turns {
+            for call in &turn.calls {
+                // One without an answer is over with its turn.
+                let call = ToldCall { answered: call.answered.or(turn.ended), ..call.clone() };
+                match known.get(&call.id) {
+                    Some(row) => self.join_call(out, row, &call, id, &turn.id),
+                    None => self.remember_told(out, &call, id, &turn.id, None),
+                }
+            }
+        }
+    }
+
+    /// What was told of commands without a place is told anew with one: there they may have been seen.
+    fn forget_placeless(&mut self, id: &ConversationId) {
+        self.calls.retain(|_, call| call.env.is_some() || call.conversation.as_ref() != Some(id));
+    }
+
     fn join_calls(&mut self, out: &mut Outbox, told: &Told, env: &EnvId) {
         let id = &told.conversation;
-        let mine = self.calls.values().filter(|call| call.conversation.as_ref() == Some(id));
-        let known: BTreeMap<String, CallId> =
-            mine.filter_map(|call| Some((call.asked_as.clone()?, call.id.clone()))).collect();
+        self.forget_placeless(id);
+        let known = self.rows_of(id);
         for turn in &told.turns {
             for call in &turn.calls {
                 let row = known.get(&call.id).cloned().or_else(|| self.seen_as(call, env));
                 match row {
                     Some(row) => self.join_call(out, &row, call, id, &turn.id),
                     // Nobody saw it, and it is over: it ran before we looked.
-                    None if call.answered.is_some() => self.remember_told(out, call, id, &turn.id, env),
+                    None if call.answered.is_some() => self.remember_told(out, call, id, &turn.id, Some(env)),
                     None => {
                         let asked = Asked { env: env.clone(), turn: turn.id.clone(), call: call.clone() };
                         self.asked.entry(id.clone()).or_default().push(asked);
@@ -172,7 +201,7 @@ impl State {
     /// A command is seen. An agent may have asked for it a moment ago.
     pub(super) fn join_seen(&mut self, out: &mut Outbox, row: &CallId) {
         let Some(seen) = self.calls.get(row).filter(|call| call.conversation.is_none()) else { return };
-        let fits = |one: &&Asked| one.env == seen.env && fits(&one.call, seen);
+        let fits = |one: &&Asked| seen.env.as_ref() == Some(&one.env) && fits(&one.call, seen);
         let mut all = self.asked.iter().flat_map(|(id, asked)| asked.iter().map(move |one| (id, one)));
         let Some((id, asked)) = all.find(|(_, one)| fits(one)).map(|(id, one)| (id.clone(), one.clone())) else {
             return;
@@ -185,7 +214,7 @@ impl State {
 
     /// The command that was seen in the environment when this one was asked for, and belongs to nobody yet.
     fn seen_as(&self, told: &ToldCall, env: &EnvId) -> Option<CallId> {
-        let free = |call: &&Call| call.conversation.is_none() && call.env == *env && fits(told, call);
+        let free = |call: &&Call| call.conversation.is_none() && call.env.as_ref() == Some(env) && fits(told, call);
         self.calls.values().filter(free).min_by_key(|call| call.began).map(|call| call.id.clone())
     }
 
@@ -197,22 +226,30 @@ impl State {
         call.asked_as = Some(told.id.clone());
         call.count = 1;
         // The agent's word for how it ended: of one that took too long the engine tells of a signal.
-        if let (Some(answered), true) = (told.answered, told.exit_code.is_some()) {
+        let placeless = call.env.is_none();
+        if let (Some(answered), true) = (told.answered, told.exit_code.is_some() || placeless) {
             call.exit_code = told.exit_code;
             call.ended.get_or_insert(answered);
         }
-        if *call != before {
+        if *call != before && !placeless {
             out.save(Record::Call(row.clone()));
         }
     }
 
-    fn remember_told(&mut self, out: &mut Outbox, told: &ToldCall, id: &ConversationId, turn: &TurnId, env: &EnvId) {
+    fn remember_told(
+        &mut self,
+        out: &mut Outbox,
+        told: &ToldCall,
+        id: &ConversationId,
+        turn: &TurnId,
+        env: Option<&EnvId>,
+    ) {
         let call = CallId::new(format!("{id}.{}", told.id));
         self.remember(
             out,
             Call {
                 id: call,
-                env: env.clone(),
+                env: env.cloned(),
                 conversation: Some(id.clone()),
                 turn: Some(turn.clone()),
                 command: told.command.clone(),

@@ -80,8 +80,8 @@ pub enum TurnSource {
 pub struct Call {
     /// Its id.
     pub id: CallId,
-    /// Where it runs.
-    pub env: EnvId,
+    /// Where it runs; `None` where only its agent's records tell of it, and no sandbox listed here is the one.
+    pub env: Option<EnvId>,
     /// The conversation it belongs to; without one it belongs to the person.
     pub conversation: Option<ConversationId>,
     /// The turn it belongs to; without one it stands outside of turns.

@@ -3,6 +3,7 @@
 //! The rules are those of hermes-agent 0.19 (`hermes_constants.py`, `hermes_cli/profiles.py`).
 
 use super::settings::Settings;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// A folder with the files of one hermes-agent profile.
@@ -31,16 +32,47 @@ impl Places {
         Self { named: path("HERMES_HOME").map(PathBuf::from), user: path("HOME").map(PathBuf::from) }
     }
 
-    /// Every home that exists: the one that is named, the user's own, and all profiles beside them.
-    #[must_use]
-    pub fn homes(&self) -> Vec<Home> {
-        let usual = self.user.as_ref().map(|user| user.join(".hermes"));
+    /// The user's usual home.
+    fn usual(&self) -> Option<PathBuf> {
+        self.user.as_ref().map(|user| user.join(".hermes"))
+    }
+
+    /// Homes that may have profiles below them, whether they exist or not.
+    fn roots(&self) -> Vec<PathBuf> {
+        let usual = self.usual();
         let mut paths = Vec::new();
         if let Some(named) = &self.named {
             paths.push(named.clone());
             paths.extend(root(named, usual.as_deref()));
         }
-        paths.extend(usual.clone());
+        paths.extend(usual);
+        paths
+    }
+
+    /// Folders in which a home may come to be: in some only under this name, in the others whatever is written there
+    /// may make one. Those that do not exist are left out.
+    #[must_use]
+    pub fn cradles(&self) -> Vec<(PathBuf, Option<OsString>)> {
+        let mut all = Vec::new();
+        for root in self.roots() {
+            if let (Some(parent), Some(name)) = (root.parent(), root.file_name()) {
+                all.push((parent.to_owned(), Some(name.to_owned())));
+            }
+            let profiles = root.join("profiles");
+            all.extend(subfolders(&profiles).into_iter().filter(|path| !is_home(path)).map(|path| (path, None)));
+            all.push((profiles, None));
+            let only = if is_home(&root) { Some(OsString::from("profiles")) } else { None };
+            all.push((root, only));
+        }
+        let exists = |(path, name): (PathBuf, _)| Some((std::fs::canonicalize(path).ok()?, name));
+        all.into_iter().filter_map(exists).filter(|(path, _)| path.is_dir()).collect()
+    }
+
+    /// Every home that exists: the one that is named, the user's own, and all profiles beside them.
+    #[must_use]
+    pub fn homes(&self) -> Vec<Home> {
+        let usual = self.usual();
+        let mut paths = self.roots();
         for root in paths.clone() {
             paths.extend(subfolders(&root.join("profiles")));
         }

@@ -1,19 +1,15 @@
 //! Follows what hermes-agents on this machine write of their conversations. Nothing is asked at intervals: the kernel
 //! tells when one of their files was written.
 
+use super::agents_watch::Watch;
 use super::clock::Clock;
 use super::inbound::{Inbound, Inbox};
 use super::paths::private_dir;
 use crate::app::Msg;
 use crate::domain::Moment;
-use crate::hermes::home::Home;
+use crate::hermes::home::{Home, Places};
 use crate::hermes::hooks::{read_queue, remove};
 use crate::hermes::records::Records;
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, WatchDescriptor};
-use std::collections::BTreeSet;
-use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -24,86 +20,89 @@ const HOOKS: usize = 256;
 /// Records that could not be read are looked at again after this long.
 const AGAIN: Duration = Duration::from_secs(2);
 
-/// Follows these homes for as long as the host lives, in a thread of its own: reading them may take a while.
-/// `hooks` is the folder in which their hooks leave what they have to tell.
-pub fn follow(homes: Vec<Home>, hooks: PathBuf, inbox: Inbox) {
-    if homes.is_empty() {
-        return;
-    }
+/// Follows the homes in these places for as long as the host lives, in a thread of its own: reading them may take a
+/// while. `hooks` is the folder in which their hooks leave what they have to tell.
+pub fn follow(places: Places, hooks: PathBuf, inbox: Inbox) {
     std::thread::spawn(move || {
-        if let Err(error) = read_and_wait(homes, &hooks, &inbox) {
+        if let Err(error) = read_and_wait(places, &hooks, &inbox) {
             inbox.note_trouble(&format!("conversations of hermes-agent are not followed: {error}"));
             tracing::warn!("conversations of hermes-agent are not followed: {error}");
         }
     });
 }
 
+/// A home that is followed.
 struct Followed {
     records: Records,
-    watch: WatchDescriptor,
+    /// There may be something new in it.
+    changed: bool,
+    /// It could not be read, and that was said.
+    failed: bool,
 }
 
-fn read_and_wait(homes: Vec<Home>, hooks: &Path, inbox: &Inbox) -> nix::Result<()> {
+impl Followed {
+    fn new(home: Home) -> Self {
+        Self { records: Records::new(home), changed: true, failed: false }
+    }
+}
+
+fn read_and_wait(places: Places, hooks: &Path, inbox: &Inbox) -> nix::Result<()> {
     let clock = Clock::system();
-    let inotify = Inotify::init(InitFlags::IN_NONBLOCK | InitFlags::IN_CLOEXEC)?;
-    let flags = AddWatchFlags::IN_MODIFY | AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO;
-    let mut all = Vec::new();
-    for home in homes {
-        match inotify.add_watch(&home.path, flags) {
-            Ok(watch) => all.push(Followed { records: Records::new(home), watch }),
-            Err(error) => tracing::warn!("{} is not followed: {error}", home.path.display()),
-        }
+    let mut watch = Watch::new(places)?;
+    match private_dir(hooks) {
+        Ok(()) => watch.also(hooks),
+        Err(error) => tracing::warn!("{} cannot be made: {error}", hooks.display()),
     }
-    if let Err(error) = private_dir(hooks) {
-        tracing::warn!("{} cannot be made: {error}", hooks.display());
-    } else if let Err(error) = inotify.add_watch(hooks, AddWatchFlags::IN_MOVED_TO) {
-        tracing::warn!("{} is not followed: {error}", hooks.display());
-    }
-    let mut changed: BTreeSet<usize> = (0..all.len()).collect();
-    let mut failed = BTreeSet::new();
+    let mut all: Vec<Followed> = watch.look().into_iter().map(Followed::new).collect();
     while !inbox.is_closed() {
-        if take_hooks(hooks, &mut all) {
-            changed.extend(0..all.len());
-        }
-        for index in std::mem::take(&mut changed) {
-            if !tell(&mut all[index].records, clock.now(), inbox, failed.contains(&index)) {
-                failed.insert(index);
-            } else {
-                failed.remove(&index);
-            }
+        take_hooks(hooks, &mut all);
+        for one in all.iter_mut().filter(|one| one.changed) {
+            one.changed = false;
+            one.failed = !tell(&mut one.records, clock.now(), inbox, one.failed);
         }
         let now = clock.now();
         let due = all.iter().filter_map(|one| one.records.due()).min();
         let due = due.map(|at| Duration::from_millis(at.since(now).0));
-        let wait = if failed.is_empty() { due } else { Some(due.unwrap_or(AGAIN).min(AGAIN)) };
-        if sleep(&inotify, wait)? {
+        let again = all.iter().any(|one| one.failed).then_some(AGAIN);
+        if watch.sleep([due, again].into_iter().flatten().min())? {
             std::thread::sleep(TOGETHER);
-            changed.extend(written(&inotify, &all)?);
+            let happened = watch.happened()?;
+            for one in &mut all {
+                one.changed |= happened.written.contains(&one.records.home().path);
+            }
+            for home in happened.new {
+                match all.iter_mut().find(|one| *one.records.home() == home) {
+                    Some(one) => one.changed = true,
+                    None => all.push(Followed::new(home)),
+                }
+            }
         } else {
             let now = clock.now();
-            let over = |one: &Followed| one.records.due().is_some_and(|at| at <= now);
-            changed.extend((0..all.len()).filter(|index| over(&all[*index]) || failed.contains(index)));
+            for one in &mut all {
+                one.changed |= one.failed || one.records.due().is_some_and(|at| at <= now);
+            }
         }
     }
     Ok(())
 }
 
-/// Takes what hooks have left. Whether there was anything.
-fn take_hooks(folder: &Path, all: &mut [Followed]) -> bool {
-    let mut any = false;
+/// Takes what hooks have left.
+fn take_hooks(folder: &Path, all: &mut [Followed]) {
     loop {
         let events = read_queue(folder, HOOKS);
         for (name, event) in &events {
-            all.iter_mut().for_each(|one| one.records.hooked(event));
+            for one in all.iter_mut() {
+                one.records.hooked(event);
+                one.changed = true;
+            }
             if let Err(error) = remove(folder, name) {
                 // It would be taken again and again.
                 tracing::warn!("{name} in {} cannot be removed: {error}", folder.display());
-                return true;
+                return;
             }
-            any = true;
         }
         if events.len() < HOOKS {
-            return any;
+            return;
         }
     }
 }
@@ -125,32 +124,4 @@ fn tell(records: &mut Records, now: Moment, inbox: &Inbox, failed_before: bool) 
             false
         }
     }
-}
-
-/// Waits until something was written (true), or that long.
-fn sleep(inotify: &Inotify, most: Option<Duration>) -> nix::Result<bool> {
-    let timeout = most.map_or(PollTimeout::NONE, |most| PollTimeout::try_from(most).unwrap_or(PollTimeout::MAX));
-    let mut asked = [PollFd::new(inotify.as_fd(), PollFlags::POLLIN)];
-    match poll(&mut asked, timeout) {
-        Ok(ready) => Ok(ready > 0),
-        Err(Errno::EINTR) => Ok(false),
-        Err(error) => Err(error),
-    }
-}
-
-/// The homes whose records were written.
-fn written(inotify: &Inotify, all: &[Followed]) -> nix::Result<BTreeSet<usize>> {
-    let events = match inotify.read_events() {
-        Ok(events) => events,
-        Err(Errno::EAGAIN) => Vec::new(),
-        Err(error) => return Err(error),
-    };
-    // Reading touches the index beside the log; what counts is the log and the file.
-    let counts = |name: &std::ffi::OsStr| name == "state.db" || name == "state.db-wal" || name == "state.db-journal";
-    let of = |watch: &WatchDescriptor| all.iter().position(|one| one.watch == *watch);
-    Ok(events
-        .iter()
-        .filter(|event| event.name.as_deref().is_some_and(counts))
-        .filter_map(|event| of(&event.wd))
-        .collect())
 }

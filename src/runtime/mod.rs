@@ -3,6 +3,7 @@
 //! [`host`] is the loop; [`handle`] is how everything above reaches it; [`start`] puts a host together.
 
 pub mod agents;
+mod agents_watch;
 pub mod calls;
 pub mod candidates;
 pub mod clock;

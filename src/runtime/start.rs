@@ -210,7 +210,7 @@ impl Prepared {
     /// What follows the conversations of the hermes-agents that are here, once it is called.
     pub fn agents(&self) -> impl FnOnce() + Send + 'static {
         let (inbox, hooks) = (self.inbox.clone(), self.hooks.clone());
-        move || agents::follow(Homes::new(&variable).homes(), hooks, inbox)
+        move || agents::follow(Homes::new(&variable), hooks, inbox)
     }
 
     /// Ends the host in order on SIGTERM, SIGINT, SIGHUP and SIGQUIT.

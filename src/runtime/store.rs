@@ -323,7 +323,7 @@ impl Store {
                 pending.screens.remove(id);
             }
             Change::Call(call) => {
-                let values = pending.values.get(&call.env).cloned().unwrap_or_default();
+                let values = call.env.as_ref().and_then(|env| pending.values.get(env)).cloned().unwrap_or_default();
                 call.command = redact(&call.command, values.iter().map(String::as_str));
                 match (call.ended, pending.outputs.get_mut(&call.id)) {
                     (Some(_), Some(buffer)) => buffer.complete = true,

@@ -230,8 +230,9 @@ impl World {
             }
             Request::BeginCall { call, conversation, .. } => {
                 let Some(begun) = self.state.calls.get(call) else { return };
-                self.used.insert(begun.env.clone(), self.now);
-                self.calls.insert(call.clone(), (begun.env.clone(), conversation.clone()));
+                let Some(env) = begun.env.clone() else { return };
+                self.used.insert(env.clone(), self.now);
+                self.calls.insert(call.clone(), (env, conversation.clone()));
                 self.renew(conversation.as_ref());
             }
             Request::Pin(env) => {

@@ -129,11 +129,29 @@ fn a_container_that_is_listed_later_gets_what_was_told_before() {
     let mut desk = Desk::new();
     let call = answered(asked("t1", "ls", START), at(1), 0);
     desk.apply(Event::AgentTold(told("c", START, vec![call])));
-    assert_eq!((desk.state.conversations[&conversation("c")].env.clone(), calls(&desk).len()), (None, 0));
+    assert_eq!((desk.state.conversations[&conversation("c")].env.clone(), calls(&desk).len()), (None, 1));
     desk.snapshot(&place(), vec![theirs(Persistence::Persistent)]);
     assert_eq!(desk.state.conversations[&conversation("c")].env, Some(env("h")));
     assert_eq!(calls(&desk), [("ls", Some("c"), Some(0))]);
+    assert_eq!(desk.state.calls.values().next().and_then(|call| call.env.clone()), Some(env("h")));
     assert!(desk.state.unplaced.is_empty());
+}
+
+#[test]
+fn commands_that_run_in_nothing_listed_here_are_told_as_the_records_have_them() {
+    let mut desk = Desk::new();
+    let effects = desk.apply(Event::AgentTold(told("c", START, vec![asked("t1", "make", START)])));
+    let running = desk.state.calls.values().next().expect("the command").clone();
+    assert_eq!((running.ended, running.env, running.source), (None, None, CallSource::Agent));
+    assert_eq!(running.turn, Some(TurnId::new("c.1")));
+    let call = answered(asked("t1", "make", START), at(4), 2);
+    let unanswered = asked("t2", "make test", at(5));
+    desk.apply(Event::AgentTold(over(told("c", START, vec![call, unanswered]), at(9))));
+    assert_eq!(calls(&desk), [("make", Some("c"), Some(2)), ("make test", Some("c"), None)]);
+    assert!(desk.state.calls.values().all(|call| call.ended.is_some()), "over with its turn");
+    // The records tell of them again after a restart.
+    let saved = |effect: &Effect| matches!(effect, Effect::Save(Record::Call(_)));
+    assert!(!effects.iter().any(saved));
 }
 
 #[test]

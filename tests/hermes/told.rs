@@ -144,6 +144,39 @@ db.close()
 }
 
 #[test]
+fn a_home_that_is_made_while_we_look_is_told_of_too_also_where_its_commands_run_in_no_container() {
+    let Some(agent) = Agent::new("") else { return };
+    let profile = agent.profile("off");
+    assert_eq!(turns(&profile, "here"), Vec::<Value>::new());
+    let other = agent.home().with_file_name("other").display().to_string();
+    let mut running = agent.start(
+        &format!(
+            "{RECORDS}
+here = db.create_session('here', 'cli')
+ask(here, 'look around')
+call(here, 'echo of this machine; (exit 3)')
+tell('asked')
+sys.stdin.readline()
+answer(here)
+"
+        ),
+        &[("HERMES_HOME", &other), ("TERMINAL_ENV", "local")],
+    );
+    assert_eq!(running.told(), "asked");
+    let once = |status: &str| {
+        let commands = json!([["echo of this machine; (exit 3)", 3]]);
+        wait_for(&format!("the turn to be {status} with its command"), SOON, || {
+            Some(turns(&profile, "here")).filter(|told| outline(told) == json!([[1, "look around", status, commands]]))
+        })
+    };
+    let turn = once("running");
+    assert_eq!((&turn[0]["environment"], &turn[0]["commands"][0]["environment"]), (&Value::Null, &Value::Null));
+    running.say("go on");
+    running.end();
+    once("done");
+}
+
+#[test]
 fn a_hook_tells_how_a_turn_ended_also_while_no_host_runs() {
     let Some(agent) = Agent::new("") else { return };
     let mut running = agent.start(

@@ -140,7 +140,7 @@ impl Model {
         let Some(call) = self.state.calls.get(call) else { return };
         let shows = |kind: &PaneKind| match kind {
             PaneKind::Feed(FeedOf::Conversation(id)) => Some(id) == call.conversation.as_ref(),
-            PaneKind::Feed(FeedOf::Environment(id)) => *id == call.env && call.conversation.is_none(),
+            PaneKind::Feed(FeedOf::Environment(id)) => call.env.as_ref() == Some(id) && call.conversation.is_none(),
             PaneKind::Session(_) => false,
         };
         let feeds = self.work.panes_where(shows);

@@ -55,7 +55,7 @@ impl Model {
         let seen = self.clients.keys().any(|client| {
             let Some(tab) = self.tab_of(*client) else { return false };
             self.pane_areas(*client, tab).iter().any(|(p, _)| match self.work.panes.get(p) {
-                Some(PaneKind::Feed(FeedOf::Environment(id))) => runs(&|call| call.env == *id),
+                Some(PaneKind::Feed(FeedOf::Environment(id))) => runs(&|call| call.env.as_ref() == Some(id)),
                 Some(PaneKind::Feed(FeedOf::Conversation(id))) => {
                     self.state.conversations.get(id).is_some_and(|c| c.open_turn().is_some())
                         || runs(&|call| call.conversation.as_ref() == Some(id))

@@ -65,8 +65,12 @@ pub fn items<'a>(model: &'a Model, of: &FeedOf, whole: &BTreeSet<CallId>) -> Vec
 
 /// Commands of an environment that belong to no conversation. Those that run stand at the end, where it is read.
 fn of_environment<'a>(model: &'a Model, id: &EnvId, whole: &BTreeSet<CallId>) -> Vec<FeedItem<'a>> {
-    let mut calls: Vec<&Call> =
-        model.state.calls.values().filter(|call| call.env == *id && call.conversation.is_none()).collect();
+    let mut calls: Vec<&Call> = model
+        .state
+        .calls
+        .values()
+        .filter(|call| call.env.as_ref() == Some(id) && call.conversation.is_none())
+        .collect();
     calls.sort_by_key(|call| (call.ended.is_none(), call.began));
     calls
         .into_iter()

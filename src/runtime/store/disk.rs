@@ -1,7 +1,7 @@
 //! The journal's file: schema, migrations, reading, writing, pruning. Only the journal's thread uses it.
 
 use super::{Batch, Change, Limits, OutputChunk, OutputStream, Restored, Trouble, secrets, unwritable};
-use crate::domain::{Call, CallId, ConversationId, Environment, Moment, Record, SessionId};
+use crate::domain::{Call, CallId, ConversationId, EnvId, Environment, Moment, Record, SessionId};
 use crate::runtime::redact::redact;
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, params};
 use serde::de::DeserializeOwned;
@@ -434,7 +434,7 @@ fn write_row(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result
                 )?
                 .execute(params![
                     call.id.as_str(),
-                    call.env.as_str(),
+                    call.env.as_ref().map_or("", EnvId::as_str),
                     conversation,
                     signed(call.began.0),
                     json(&call)
