@@ -55,7 +55,7 @@ fn conversation(id: &str, prompt: &str) -> Conversation {
 fn call(id: &str, command: &str, began: Moment) -> Call {
     Call {
         id: CallId::new(id),
-        env: EnvId::new("e1"),
+        env: Some(EnvId::new("e1")),
         conversation: None,
         turn: None,
         command: command.to_owned(),
