@@ -26,6 +26,8 @@ mod retention;
 mod shutdown;
 #[path = "domain/simulation.rs"]
 mod simulation;
+#[path = "domain/taken.rs"]
+mod taken;
 #[path = "domain/told.rs"]
 mod told;
 #[path = "domain/turns.rs"]

@@ -277,8 +277,11 @@ impl Dispatcher {
         let inputs = keys::parse(&params.keys, params.literal)?;
         let (id, bytes) = self
             .host
-            .read(move |model, _| {
+            .read(move |model, now| {
                 let id = queries::session(&model.state, &params.session)?;
+                if let Some(session) = model.state.sessions.get(&id).filter(|_| params.conversation.is_some()) {
+                    model.state.check_given(now, &session.env)?;
+                }
                 let Some(screen) = model.work.screens.get(&id) else { return Err(no_screen(&id)) };
                 let modes = screen.modes();
                 let mut bytes = Vec::new();

@@ -392,6 +392,9 @@ params! {
         /// All is text.
         #[serde(default)]
         literal: bool,
+        /// Whose agent types: refused while a person has the environment to themselves. Absent: a person types.
+        #[serde(default)]
+        conversation: Option<String>,
     }
 }
 
@@ -521,6 +524,12 @@ pub enum ApiCall {
     /// Let its clock run again.
     #[serde(rename = "env.unpin")]
     EnvUnpin(EnvRef),
+    /// A person has it to themselves: agents' commands wait, then are refused.
+    #[serde(rename = "env.take_over")]
+    EnvTakeOver(EnvRef),
+    /// Agents' commands run there again.
+    #[serde(rename = "env.give_back")]
+    EnvGiveBack(EnvRef),
     /// Give it more time.
     #[serde(rename = "env.extend")]
     EnvExtend(EnvExtend),

@@ -95,6 +95,8 @@ pub fn to_request(
         }
         ApiCall::EnvPin(params) => Request::Pin(state.resolve(&params.env)?),
         ApiCall::EnvUnpin(params) => Request::Unpin(state.resolve(&params.env)?),
+        ApiCall::EnvTakeOver(params) => Request::TakeOver(state.resolve(&params.env)?),
+        ApiCall::EnvGiveBack(params) => Request::GiveBack(state.resolve(&params.env)?),
         ApiCall::EnvExtend(params) => {
             let by = params.seconds.map(|seconds| span("the extension", seconds)).transpose()?;
             if by == Some(Span::ZERO) {

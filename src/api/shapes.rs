@@ -163,6 +163,7 @@ pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExt
             "at": time(env.last_activity.at),
         },
         "paused": env.paused,
+        "taken_over_at": env.taken.map(time),
         "watched": watched(env),
         "last_ending": last_ending,
         "failure": failure,
@@ -312,6 +313,8 @@ pub fn turn(state: &State, turn: &Turn) -> Value {
         "prompt": turn.prompt.as_ref().map(|prompt| clean(prompt, env)),
         "source": turn.source,
         "environment": turn.env,
+        "taken_over": turn.taken_over.iter().map(|one| json!({"from": time(one.from), "until": one.until.map(time)}))
+            .collect::<Vec<_>>(),
         "commands": commands(state, |call| call.turn.as_ref() == Some(&turn.id)),
     })
 }

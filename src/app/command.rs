@@ -65,6 +65,8 @@ pub enum Action {
     Details,
     /// Stops the idle clock, or lets it run again.
     Pin,
+    /// Takes the environment over from its agents, or gives it back.
+    TakeOver,
     /// One more idle time.
     Extend,
     /// Makes a lost, stopped or failed sandbox again, and its session.
@@ -253,6 +255,7 @@ pub const COMMANDS: &[Command] = commands! {
     Environments "env-fold" "details" "Fold the group; show or hide the environment's details" [] ["space"] [] false Action::Fold;
     Environments "env-filter" "filter" "Filter the environments" [] ["/"] [] false Action::Filter;
     Environments "env-pin" "pin" "Stop the idle clock, or let it run again" ["P"] ["P" "p"] [] false Action::Pin;
+    Environments "env-take-over" "take over" "Have the environment to yourself: its agents' commands wait; or give it back" ["T"] ["T"] [] false Action::TakeOver;
     Environments "env-extend" "extend" "One more idle time" ["+"] ["+"] [] false Action::Extend;
     Environments "env-explain" "explain" "Why it is kept or torn down, with the evidence" ["e"] ["e"] [] false Action::Explain;
     Environments "env-details" "details" "What its sandbox is made of, what survives, what it uses now" ["i"] ["i"] [] false Action::Details;

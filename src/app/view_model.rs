@@ -217,6 +217,8 @@ pub struct Pane<'a> {
     pub synchronised: bool,
     /// `environment · session · program`.
     pub title: String,
+    /// What an agent does in its environment meanwhile.
+    pub agent: Option<AgentMark>,
     /// A plain host shell: **HOST (not isolated)** in red in the title.
     pub on_host: bool,
     /// At the right of the top border: exit status, `[12/300]` while scrolled, blocked escapes, size.
@@ -225,6 +227,20 @@ pub struct Pane<'a> {
     pub banner: Option<Banner>,
     /// What is inside.
     pub content: PaneContent<'a>,
+}
+
+/// What the frame of a session says about the agents in its environment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum AgentMark {
+    /// One runs this command.
+    Runs(String),
+    /// A person has taken the environment over, and gives it back with this key; so many commands wait for that.
+    Taken {
+        /// The key.
+        key: String,
+        /// Commands.
+        waiting: usize,
+    },
 }
 
 /// A line in a pane's frame.

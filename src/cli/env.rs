@@ -29,6 +29,10 @@ pub(super) enum Env {
     Pin(Which),
     /// Let its clock run again
     Unpin(Which),
+    /// Have it to yourself: agents' commands through us wait, and after 30 s are refused, until it is given back
+    TakeOver(Which),
+    /// Let agents' commands run there again
+    GiveBack(Which),
     /// Give it one more idle time
     Extend(Extend),
     /// Give it another name
@@ -159,6 +163,12 @@ pub(super) fn run(context: &Context, verb: Env) -> Result<u8, Failure> {
         Env::Unpin(env) => context.show(&ApiCall::EnvUnpin(which(env)), |reply| {
             changed(reply, &format!("is unpinned{}", until(&reply["environment"])))
         }),
+        Env::TakeOver(env) => context.show(&ApiCall::EnvTakeOver(which(env)), |reply| {
+            changed(reply, "is yours: its agents' commands wait until `hermes-tui env give-back`")
+        }),
+        Env::GiveBack(env) => {
+            context.show(&ApiCall::EnvGiveBack(which(env)), |reply| changed(reply, "is given back to its agents"))
+        }
         Env::Extend(extend) => {
             let call = ApiCall::EnvExtend(EnvExtend { env: extend.env, seconds: extend.by });
             context.show(&call, |reply| changed(reply, &format!("is extended{}", until(&reply["environment"]))))

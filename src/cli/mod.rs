@@ -85,7 +85,7 @@ enum Verb {
     Status,
     /// End the host in order: ephemeral environments are removed, persistent local ones stopped
     Shutdown(host::Shutdown),
-    /// Environments: list, show, new, start, stop, rm, pin, unpin, extend, rename, adopt, prune
+    /// Environments: list, show, new, start, stop, rm, pin, unpin, take-over, give-back, extend, rename, adopt, prune
     #[command(subcommand)]
     Env(env::Env),
     /// Conversations: list, show, end

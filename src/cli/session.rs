@@ -135,7 +135,10 @@ pub(super) fn run(context: &Context, verb: Session) -> Result<u8, Failure> {
         }
         Session::SendKeys(send) => {
             let SendKeys { session, literal, keys } = send;
-            context.show(&ApiCall::SessionSendKeys(SessionSendKeys { session, keys, literal }), |_| Ok(()))
+            context
+                .show(&ApiCall::SessionSendKeys(SessionSendKeys { session, keys, literal, conversation: None }), |_| {
+                    Ok(())
+                })
         }
         Session::Kill(which) => {
             let name = output::plain(&which.session);

@@ -136,6 +136,12 @@ pub enum NoticeKind {
     /// Pinned, unpinned, extended or renamed.
     #[serde(rename = "env.changed")]
     EnvChanged,
+    /// A person has it to themselves: agents' commands wait.
+    #[serde(rename = "env.taken_over")]
+    EnvTakenOver,
+    /// Agents' commands run there again.
+    #[serde(rename = "env.given_back")]
+    EnvGivenBack,
     /// A turn began.
     #[serde(rename = "turn.began")]
     TurnBegan,

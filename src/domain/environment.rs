@@ -237,6 +237,9 @@ pub struct Environment {
     /// Its processes are there, but halted by somebody else.
     #[serde(default)]
     pub paused: bool,
+    /// Since when a person has it to themselves: agents' commands that come through us wait.
+    #[serde(default)]
+    pub taken: Option<Moment>,
     /// When it was first made.
     pub created: Moment,
     /// Where it stands.
@@ -279,6 +282,7 @@ impl Environment {
             origin,
             watched: None,
             paused: false,
+            taken: None,
             created: now,
             phase: Phase::Absent,
             phase_since: now,

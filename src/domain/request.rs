@@ -79,6 +79,11 @@ pub enum Request {
     Pin(EnvId),
     /// Take the pin away.
     Unpin(EnvId),
+    /// A person takes it over: agents' commands that come through us wait, and are refused after
+    /// [`super::PATIENCE`], until it is given back or its sandbox ends. Refused where it was not made by us.
+    TakeOver(EnvId),
+    /// Agents' commands run there again; fine where nobody has taken it over.
+    GiveBack(EnvId),
     /// Add one idle time, or the given span, to the deadline.
     Extend {
         /// Which.

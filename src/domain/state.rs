@@ -98,6 +98,7 @@ impl State {
         let environments = self.environments.values().filter_map(|env| reaper::wakes_at(env, self.access(env)));
         let conversations = self.conversations.values().filter_map(|conversation| self.silent_at(conversation));
         let doubts = self.suspect.values().copied().chain(self.doubts_end()).chain(self.shown_wakes_at());
+        let doubts = doubts.chain(self.held_back_until());
         environments.chain(conversations).chain(doubts).min()
     }
 
@@ -182,6 +183,8 @@ impl State {
             Request::Forget(env) => self.forget_choice(out, reply, &env),
             Request::Pin(env) => self.pin(out, reply, &env, true),
             Request::Unpin(env) => self.pin(out, reply, &env, false),
+            Request::TakeOver(env) => self.take_environment(out, reply, &env),
+            Request::GiveBack(env) => self.give_environment_back(out, reply, &env),
             Request::Extend { env, by } => self.extend(out, reply, &env, by),
             Request::Rename { env, name } => self.rename(out, reply, &env, name),
             Request::BeginTurn { turn, conversation, title, kind, prompt, target, new_env, new_session, lease_ttl } => {
@@ -218,6 +221,7 @@ impl State {
         self.expire_suspicions(out);
         self.expire_doubts(out);
         self.expire_shown(out);
+        self.expire_held_back(out);
         self.expire_leases(out);
         self.expire_conversations(out);
         self.retry_failed(out);
@@ -237,6 +241,7 @@ impl State {
             // Each round takes one step of a life cycle; more than a handful would be a circle.
             for _ in 0..16 {
                 self.rearm(out, &id);
+                self.drop_taken(out, &id);
                 self.end_if_scope_is_over(out, &id);
                 let done = self.act(out, &id) || self.conclude(out, &id) || self.serve(out, &id);
                 if !done {

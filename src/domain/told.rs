@@ -146,6 +146,7 @@ impl State {
                 source: TurnSource::Agent,
                 lease_ttl: Span::ZERO,
                 env: env.cloned().or_else(|| known.and_then(|known| known.env.clone())),
+                taken_over: Vec::new(),
             });
         }
         news

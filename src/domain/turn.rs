@@ -49,6 +49,18 @@ pub struct Turn {
     pub lease_ttl: Span,
     /// The environment it ran in.
     pub env: Option<EnvId>,
+    /// When a person had that environment to themselves meanwhile.
+    #[serde(default)]
+    pub taken_over: Vec<TakenOver>,
+}
+
+/// A time in which a person had an environment to themselves, and its agents' commands waited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TakenOver {
+    /// Since when.
+    pub from: Moment,
+    /// Until when; `None` as long as it goes on.
+    pub until: Option<Moment>,
 }
 
 /// Where a turn stands.

@@ -10,7 +10,7 @@ use super::naming;
 use super::outbox::Outbox;
 use super::request::{Answer, Refusal, RefusalKind, TurnTarget};
 use super::state::State;
-use super::turn::{Conversation, Turn, TurnSource, TurnStatus};
+use super::turn::{Conversation, TakenOver, Turn, TurnSource, TurnStatus};
 use super::words;
 
 /// The life of a turn's lease where none is given.
@@ -188,6 +188,7 @@ impl State {
         conversation.env = Some(env.clone());
         conversation.ended = None;
         conversation.last_active = now;
+        let taken = self.environments.get(env).and_then(|env| env.taken);
         let number = conversation.turns.last().map_or(1, |turn| turn.number.saturating_add(1));
         let excess = (conversation.turns.len() + 1).saturating_sub(MOST_TURNS);
         conversation.turns.drain(..excess);
@@ -202,6 +203,7 @@ impl State {
             source: TurnSource::Api,
             lease_ttl: if ttl == Span::ZERO { DEFAULT_LEASE } else { ttl },
             env: Some(env.clone()),
+            taken_over: taken.map(|_| TakenOver { from: now, until: None }).into_iter().collect(),
         });
         out.save(Record::Conversation(id.clone()));
         let detail = match request.prompt.as_deref().map(|prompt| words::excerpt(prompt, 60)) {
@@ -307,6 +309,9 @@ impl State {
         let Some(turn) = owner.turns.last_mut().filter(|turn| turn.ended.is_none()) else { return false };
         turn.ended = Some(now);
         turn.status = status;
+        if let Some(open) = turn.taken_over.last_mut() {
+            open.until.get_or_insert(now);
+        }
         let (id, number, env) = (turn.id.clone(), turn.number, turn.env.clone());
         owner.last_active = now;
         out.save(Record::Conversation(conversation.clone()));

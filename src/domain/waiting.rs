@@ -72,6 +72,7 @@ impl State {
                 }
                 out.reply(waiter.reply, Answer::Environment(id.clone()));
             }
+            Need::Call(call) if self.is_held_back(call) => return Ok(false),
             Need::Call(call) => self.run_call(out, waiter.reply, call),
             Need::Session(session) => {
                 self.open_queued(out, session);

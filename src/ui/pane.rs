@@ -3,7 +3,7 @@
 use super::canvas::Canvas;
 use super::terminal;
 use super::{feed, rect, sidebar, text};
-use crate::app::view_model::{Banner, Level, Pane, PaneContent};
+use crate::app::view_model::{AgentMark, Banner, Level, Pane, PaneContent};
 use crate::domain::Moment;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style as Ink};
@@ -79,6 +79,10 @@ fn title(canvas: &mut Canvas<'_>, pane: &Pane<'_>, keys: bool, taken: &mut Vec<(
         (false, ..) => ink.dim,
     };
     let mut marks: Vec<(&str, Ink)> = pane.marks.iter().map(|mark| (mark.as_str(), ink.dim)).collect();
+    let agent = pane.agent.as_ref().map(|agent| agent_words(agent, outer.width));
+    if let Some((words, busy)) = &agent {
+        marks.push((words, if *busy { ink.busy } else { ink.warn }));
+    }
     if pane.synchronised {
         marks.push(("sync", ink.warn));
     }
@@ -103,6 +107,23 @@ fn title(canvas: &mut Canvas<'_>, pane: &Pane<'_>, keys: bool, taken: &mut Vec<(
         x += canvas.put(x, y, end - x, " ", look);
     }
     taken.push((y, start, x));
+}
+
+/// What an agent does there, as far as a frame of this width has room, and whether it is at work.
+fn agent_words(agent: &AgentMark, width: u16) -> (String, bool) {
+    match agent {
+        AgentMark::Runs(_) if width < 50 => ("agent runs".to_owned(), true),
+        AgentMark::Runs(command) => {
+            let room = usize::from(width / 2).saturating_sub(14);
+            let shown: String = command.chars().take(room).collect();
+            (format!("agent runs {shown}"), true)
+        }
+        AgentMark::Taken { .. } if width < 40 => ("yours".to_owned(), false),
+        AgentMark::Taken { key, waiting: 0 } => (format!("yours, {key} gives back"), false),
+        AgentMark::Taken { key, waiting } if width < 60 => (format!("{waiting} wait, {key}"), false),
+        AgentMark::Taken { key, waiting: 1 } => (format!("yours, 1 command waits, {key} gives back"), false),
+        AgentMark::Taken { key, waiting } => (format!("yours, {waiting} commands wait, {key} gives back"), false),
+    }
 }
 
 /// In the lower edge where it has room; else over the last lines inside, or the first if the cursor is there.

@@ -1,7 +1,7 @@
 //! A conversation's turns on the screen: its tab, its feed, its shell.
 
 use crate::world::World;
-use hermes_tui::app::view_model::{FeedLine, Mode, Overlay, PaneContent, RowState, SidebarRow};
+use hermes_tui::app::view_model::{AgentMark, FeedLine, Mode, Overlay, PaneContent, RowState, SidebarRow};
 use hermes_tui::domain::{CallSource, ConversationId, EnvSpec, Event, Phase, Request, Span, TurnStatus};
 
 fn feed(world: &World) -> Vec<FeedLine> {
@@ -309,4 +309,50 @@ fn a_command_outside_of_turns_shows_how_long_it_has_been_running() {
     world.pass(Span::seconds(20));
     let next = world.model.next_timer(world.now).expect("a tick");
     assert!(next.since(world.now) <= Span::seconds(1));
+}
+
+/// What the frame of the shell says about the agent.
+fn agent_mark(world: &World) -> Option<AgentMark> {
+    let view = world.view();
+    let shell = view.panes.into_iter().find(|p| matches!(p.content, PaneContent::Terminal { .. }));
+    shell.expect("a shell").agent
+}
+
+/// Begins a command of the conversation's agent.
+fn begins(world: &mut World, command: &str) {
+    let call = world.model.ids.call();
+    world.request(Request::BeginCall {
+        call,
+        env: None,
+        conversation: Some(ConversationId::new("login")),
+        command: command.to_owned(),
+        cwd: None,
+        source: CallSource::Exec,
+    });
+}
+
+#[test]
+fn the_shell_says_what_the_agent_runs_and_a_key_takes_over_and_gives_back() {
+    let mut world = World::new(120, 40);
+    world.begin_turn("login", "one", EnvSpec::local());
+    assert_eq!(agent_mark(&world), None);
+    begins(&mut world, "cargo test");
+    assert_eq!(agent_mark(&world), Some(AgentMark::Runs("cargo test".to_owned())));
+    world.keys("Enter C-b T");
+    let taken = |waiting| Some(AgentMark::Taken { key: "Ctrl+B T".to_owned(), waiting });
+    assert_eq!(agent_mark(&world), taken(0), "what runs already goes on");
+    let yours = RowState::Word("yours".to_owned());
+    let row = |r: &SidebarRow| matches!(r, SidebarRow::Environment(e) if e.state == yours);
+    assert!(world.view().sidebar.rows.iter().any(row));
+    begins(&mut world, "rm -rf build");
+    assert_eq!(agent_mark(&world), taken(1));
+    let remarks = |world: &World| -> Vec<String> {
+        let lines = feed(world).into_iter();
+        lines.filter_map(|l| if let FeedLine::Remark(text) = l { Some(text) } else { None }).collect()
+    };
+    assert_eq!(remarks(&world), ["a person has taken over", "waits until it is given back"]);
+    world.pass(Span::seconds(4));
+    world.keys("C-b T");
+    assert_eq!(agent_mark(&world), Some(AgentMark::Runs("rm -rf build".to_owned())));
+    assert_eq!(remarks(&world), ["a person had it for 4.0 s"]);
 }

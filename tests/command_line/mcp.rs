@@ -261,6 +261,34 @@ fn the_screen_is_shared_with_the_person() {
 }
 
 #[test]
+fn a_person_takes_over_and_the_agent_waits_until_it_is_given_back() {
+    let profile = Profile::new();
+    let mut client = Client::new(&profile, &[]);
+    client.does("begin_turn", json!({"conversation": "c", "prompt": "make it pass"}));
+    let taken = profile.run(&["--json", "env", "take-over", "c"]).json();
+    assert!(taken["environment"]["taken_over_at"].is_string(), "{taken}");
+    let (message, hint) = client.fails("send_keys", json!({"conversation": "c", "text": "rm -rf build"}));
+    assert!(message.contains("a person has taken c over"), "{message}");
+    assert!(hint.contains("env give-back c"), "{hint}");
+    // Its command waits; what the person runs does not.
+    let id = client
+        .ask("tools/call", json!({"name": "run_command", "arguments": {"conversation": "c", "command": "cat kept"}}));
+    wait_for("its command to wait", || {
+        let turn = newest_turn(&profile, "c")?;
+        (turn["commands"][0]["command"] == "cat kept").then_some(())
+    });
+    let mine = profile.run(&["exec", "c", "--", "sh", "-c", "echo of the person > /workspace/kept"]);
+    assert_eq!(mine.code, 0);
+    assert_eq!(newest_turn(&profile, "c").unwrap()["commands"][0]["ended"], Value::Null);
+    assert_eq!(profile.run(&["env", "give-back", "c"]).code, 0);
+    let answer = client.answer(id);
+    let text = answer["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("of the person"), "{text}");
+    let turn = newest_turn(&profile, "c").unwrap();
+    assert!(turn["taken_over"][0]["until"].is_string(), "{turn}");
+}
+
+#[test]
 fn what_is_wrong_is_named_and_the_server_goes_on() {
     let profile = Profile::new();
     let mut agent = Client::new(&profile, &[]);

@@ -119,7 +119,16 @@ fn every_verb_prints_what_the_schema_says() {
     runs.good("env list");
     runs.good("status");
     let id = runs.good("env new a --env A=b --mount /usr:/u:ro --idle 60.5")["environment"]["id"].clone();
-    for verb in ["env show a", "env pin a", "env unpin a", "env extend a", "env extend a --by 5", "env rename a b"] {
+    for verb in [
+        "env show a",
+        "env pin a",
+        "env unpin a",
+        "env take-over a",
+        "env give-back a",
+        "env extend a",
+        "env extend a --by 5",
+        "env rename a b",
+    ] {
         runs.good(verb);
     }
     runs.good("exec b -- sh -c exit");

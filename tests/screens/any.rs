@@ -117,6 +117,7 @@ struct AnyPane {
     inner: Area,
     flags: [bool; 3],
     title: String,
+    agent: Option<AgentMark>,
     marks: Vec<String>,
     banner: Option<(String, Level)>,
     inside: Inside,
@@ -137,8 +138,13 @@ fn any_pane() -> impl Strategy<Value = AnyPane> {
     // Mostly as app makes it, sometimes anything.
     let areas = prop_oneof![4 => area().prop_map(|a| (a, crate::inner_of(a))), 1 => (area(), area())];
     let banner = option::of((text(), level()));
-    (areas, any::<[bool; 3]>(), text(), vec(text(), 0..4), banner, inside).prop_map(
-        |((area, inner), flags, title, marks, banner, inside)| AnyPane {
+    let agent = prop_oneof![
+        text().prop_map(AgentMark::Runs),
+        (text(), 0usize..3).prop_map(|(key, waiting)| AgentMark::Taken { key, waiting }),
+    ];
+    (areas, any::<[bool; 3]>(), text(), option::of(agent), vec(text(), 0..4), banner, inside).prop_map(
+        |((area, inner), flags, title, agent, marks, banner, inside)| AnyPane {
+            agent,
             area,
             inner,
             flags,
@@ -276,6 +282,7 @@ proptest! {
             synchronised: p.flags[1],
             on_host: p.flags[2],
             title: p.title,
+            agent: p.agent,
             marks: p.marks,
             banner: p.banner.map(|(text, level)| Banner { text, level }),
             content: match p.inside {

@@ -142,6 +142,7 @@ pub fn pane<'a>(at: Area, title: &str, focused: bool, screen: &'a Screen) -> Pan
         focused,
         synchronised: false,
         title: title.into(),
+        agent: None,
         on_host: false,
         marks: Vec::new(),
         banner: None,

@@ -86,6 +86,10 @@ impl Model {
                 let pinned = model.state.environments[&env].leases.iter().any(|l| l.kind == LeaseKind::Pin);
                 if pinned { Request::Unpin(env) } else { Request::Pin(env) }
             }),
+            Action::TakeOver => self.with_env(now, client, cmds, |model, env| {
+                let taken = model.state.environments[&env].taken.is_some();
+                if taken { Request::GiveBack(env) } else { Request::TakeOver(env) }
+            }),
             Action::Extend => self.extend(now, client, cmds),
             Action::StartEnv => self.with_env(now, client, cmds, |_, env| Request::Start(env)),
             Action::Remake => self.remake(now, client, cmds),

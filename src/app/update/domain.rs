@@ -227,7 +227,9 @@ fn loud(kind: NoticeKind) -> Option<Level> {
     match kind {
         K::EnvFailed | K::TeardownFailed | K::EndpointDown => Some(Level::Error),
         K::EnvWarned | K::EnvLost | K::ClockJumped => Some(Level::Warning),
-        K::EnvStopped | K::EnvRemoved | K::EnvAdopted | K::Shutdown => Some(Level::Info),
+        K::EnvStopped | K::EnvRemoved | K::EnvAdopted | K::EnvTakenOver | K::EnvGivenBack | K::Shutdown => {
+            Some(Level::Info)
+        }
         K::EndpointUp => Some(Level::Success),
         _ => None,
     }

@@ -257,6 +257,7 @@ pub(in crate::app) fn available(model: &Model, client: ClientId, action: Action)
         | Action::Explain
         | Action::Details
         | Action::Pin
+        | Action::TakeOver
         | Action::Extend
         | Action::Remake
         | Action::RenameEnv

@@ -7,7 +7,7 @@ use super::super::model::{FeedOf, Model};
 use super::super::msg::ClientId;
 use super::super::view_model::FeedLine;
 use super::words;
-use crate::domain::{Call, CallId, ConversationId, EnvId, Moment, Turn, TurnId};
+use crate::domain::{Call, CallId, ConversationId, EnvId, Moment, TakenOver, Turn, TurnId};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Lines of output shown below a command: its last ones.
@@ -19,6 +19,10 @@ pub enum FeedItem<'a> {
     Turn(&'a Turn),
     /// Commands outside of turns follow.
     Outside,
+    /// A person had the environment to themselves.
+    Taken(&'a TakenOver),
+    /// The command before it waits for the person.
+    Waits,
     /// A command with its output, and whether all of that is shown.
     Call(&'a Call, Option<&'a CallOutput>, bool),
 }
@@ -28,7 +32,7 @@ impl FeedItem<'_> {
     pub fn mark(&self) -> Option<FeedMark> {
         match self {
             Self::Turn(turn) => Some(FeedMark::Turn(turn.id.clone())),
-            Self::Outside => None,
+            Self::Outside | Self::Taken(_) | Self::Waits => None,
             Self::Call(call, ..) => Some(FeedMark::Call(call.id.clone())),
         }
     }
@@ -36,7 +40,7 @@ impl FeedItem<'_> {
     /// Lines that it takes.
     fn lines(&self) -> usize {
         match self {
-            Self::Turn(_) | Self::Outside => 1,
+            Self::Turn(_) | Self::Outside | Self::Taken(_) | Self::Waits => 1,
             Self::Call(_, None, _) => 1,
             Self::Call(_, Some(output), true) => {
                 let dropped = output.dropped();
@@ -101,7 +105,17 @@ fn of_conversation<'a>(model: &'a Model, id: &ConversationId, whole: &BTreeSet<C
             out.push(item(call));
         }
         out.push(FeedItem::Turn(turn));
-        out.extend(by_turn.remove(&Some(&turn.id)).unwrap_or_default().into_iter().map(item));
+        let mut taken = turn.taken_over.iter().peekable();
+        for call in by_turn.remove(&Some(&turn.id)).unwrap_or_default() {
+            while let Some(one) = taken.next_if(|one| one.from <= call.began) {
+                out.push(FeedItem::Taken(one));
+            }
+            out.push(item(call));
+            if model.state.waits_for_person(&call.id) {
+                out.push(FeedItem::Waits);
+            }
+        }
+        out.extend(taken.map(FeedItem::Taken));
     }
     if outside.peek().is_some() {
         out.push(FeedItem::Outside);
@@ -150,6 +164,11 @@ fn feed_line(now: Moment, item: &FeedItem<'_>, line: usize, place: &FeedPlace, w
     let selected = place.selected.is_some() && place.selected == item.mark();
     match item {
         FeedItem::Outside => FeedLine::Outside,
+        FeedItem::Taken(TakenOver { from, until: Some(until) }) => {
+            FeedLine::Remark(format!("a person had it for {}", words::took(until.since(*from))))
+        }
+        FeedItem::Taken(_) => FeedLine::Remark("a person has taken over".to_owned()),
+        FeedItem::Waits => FeedLine::Remark("waits until it is given back".to_owned()),
         FeedItem::Turn(turn) => FeedLine::Turn {
             number: turn.number,
             prompt: words::excerpt(turn.prompt.as_deref().unwrap_or(""), 200),

@@ -1,5 +1,6 @@
 //! Model → view model: what one client's screen shows now. Only what is in sight is made.
 
+mod agent;
 pub(super) mod details;
 pub(super) mod feed;
 pub(super) mod lists;

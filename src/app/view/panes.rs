@@ -4,7 +4,7 @@ use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model, PaneKind, TabState};
 use super::super::msg::ClientId;
 use super::super::view_model::{Area, Banner, Level, Pane, PaneContent, Printed};
-use super::{feed, right_of, words};
+use super::{agent, feed, right_of, words};
 use crate::domain::{Deed, Environment, Moment, Origin, Phase, Session, SessionState, Span};
 
 /// Panes narrower than this are not drawn beside a sidebar that lies over them.
@@ -66,6 +66,7 @@ fn make<'a>(
         focused: focused && !model.in_nav(client),
         synchronised: tab.synchronised && model.session_of(pane).is_some(),
         title: String::new(),
+        agent: None,
         on_host: env.is_some_and(|e| e.spec.on_host),
         marks: Vec::new(),
         banner: None,
@@ -118,6 +119,7 @@ fn session_pane<'a>(
     };
     Pane {
         title: session_title(model, session, env),
+        agent: env.and_then(|env| agent::mark(model, env)),
         marks: session_marks(model, client, pane, session, offset),
         banner: match &session.state {
             SessionState::Ended { exit_code, at, why } => Some(over(model, now, session, env, (*exit_code, *at, why))),

@@ -186,6 +186,7 @@ pub fn row_state(model: &Model, now: Moment, env: &Environment) -> RowState {
     }
     match env.phase {
         Phase::Ready if env.paused => return word("paused"),
+        Phase::Ready if env.taken.is_some() => return word("yours"),
         Phase::Ready => {}
         Phase::Stopped if env.swept_from().is_some() => return swept(now, env),
         Phase::Stopped if env.leak().is_some() => return leaked(env),

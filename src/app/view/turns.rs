@@ -83,15 +83,15 @@ fn turns_of(
                 };
                 out.push((key, TurnRow { depth: 2, status, text: words::excerpt(&call.command, 200), right }));
             }
-            FeedItem::Call(..) => {}
+            FeedItem::Call(..) | FeedItem::Taken(_) | FeedItem::Waits => {}
         }
     }
 }
 
 /// The commands of the turn, or of the stretch outside of turns, whose parts follow.
 fn calls_after<'a>(parts: &[FeedItem<'a>]) -> Vec<&'a Call> {
-    let calls = parts.iter().map_while(|p| if let FeedItem::Call(call, ..) = p { Some(*call) } else { None });
-    calls.collect()
+    let here = parts.iter().take_while(|part| !matches!(part, FeedItem::Turn(_) | FeedItem::Outside));
+    here.filter_map(|part| if let FeedItem::Call(call, ..) = part { Some(*call) } else { None }).collect()
 }
 
 fn counts(calls: &[&Call]) -> String {

@@ -68,8 +68,10 @@ pub(super) async fn send_keys(hub: &Hub, args: &Args, asked: &Asked) -> Result<V
         return Err(ApiError::new(ErrorCode::Usage, "cannot call send_keys: there is nothing to type", hint));
     }
     let session = meant(hub, args, asked).await?;
+    let conversation = hub.conversation(args.given("conversation"));
     let send = |keys: Vec<String>, literal: bool| {
-        ApiCall::SessionSendKeys(SessionSendKeys { session: session.clone(), keys, literal })
+        let (session, conversation) = (session.clone(), Some(conversation.clone()));
+        ApiCall::SessionSendKeys(SessionSendKeys { session, keys, literal, conversation })
     };
     if !text.is_empty() {
         hub.call(&send(vec![text.to_owned()], true)).await?;
