@@ -38,6 +38,7 @@ fn conversation(id: &str, prompt: &str) -> Conversation {
         source: TurnSource::Api,
         lease_ttl: Span::seconds(3600),
         env: Some(EnvId::new("e1")),
+        taken_over: Vec::new(),
     };
     Conversation {
         id: ConversationId::new(id),
