@@ -1,7 +1,10 @@
 //! Conversations as the agent's own code writes them.
 
-use super::agent::Agent;
+use super::agent::{Agent, Running};
+use hermes_tui::domain::{Moment, TurnStatus};
 use hermes_tui::hermes::history::{Chains, History};
+use hermes_tui::hermes::home::{Home, Places};
+use hermes_tui::hermes::records::Records;
 use hermes_tui::hermes::turns::{Turn, TurnState, derive};
 
 const WRITE: &str = r#"
@@ -103,4 +106,138 @@ fn a_home_without_conversations_and_one_with_something_else_in_its_place_are_tol
     };
     assert!(why.contains("state.db"), "{why}");
     assert_eq!(std::fs::read_dir(folder.path()).expect("a folder").count(), 1, "nothing was made beside it");
+}
+
+/// What is told of this home from the beginning on.
+fn records(agent: &Agent) -> Records {
+    Records::new(Home::at(&agent.home(), &Places { named: Some(agent.home()), user: None }))
+}
+
+/// Conversation and prompts of all that is new.
+fn news(records: &mut Records) -> Result<Vec<(String, Vec<String>)>, String> {
+    // Long ago, so that nothing counts as given up.
+    let news = records.news(Moment(0))?;
+    let prompts = |told: &hermes_tui::domain::Told| told.turns.iter().map(|turn| turn.prompt.clone()).collect();
+    Ok(news.iter().map(|one| (one.told.conversation.to_string(), prompts(&one.told))).collect())
+}
+
+const OPEN: &str = r#"
+import sqlite3
+from pathlib import Path
+from hermes_state import SessionDB
+path = Path(os.environ["HERMES_HOME"]) / "state.db"
+db = SessionDB(path)
+def ask(session, text): db.append_message(session, "user", text)
+def go_on(said):
+    tell(said)
+    sys.stdin.readline()
+"#;
+
+/// Has the agent's process go on, until it says this.
+fn until(running: &mut Running, said: &str) {
+    running.say("go on");
+    assert_eq!(running.told(), said);
+}
+
+#[test]
+fn a_child_that_is_no_continuation_is_a_conversation_of_its_own_and_an_undone_turn_is_gone() {
+    let Some(agent) = Agent::new("") else { return };
+    let script = format!(
+        "{OPEN}
+db.create_session('parent', 'cli')
+ask('parent', 'make it pass')
+db.create_session('child', 'subagent', parent_session_id='parent')
+ask('child', 'look into it')
+go_on('begun')
+undone = db.append_message('parent', 'user', 'never mind')
+go_on('asked')
+db.rewind_to_message('parent', undone)
+db.end_session('parent', 'new_session')
+go_on('taken back')
+"
+    );
+    let mut running = agent.start(&script, &[]);
+    assert_eq!(running.told(), "begun");
+    let mut records = records(&agent);
+    let told = |name: &str, prompts: &[&str]| (name.to_owned(), prompts.iter().map(|&p| p.to_owned()).collect());
+    let first = news(&mut records).expect("read");
+    assert_eq!(first, [told("parent", &["make it pass"]), told("child", &["look into it"])]);
+    assert_eq!(news(&mut records).expect("read"), []);
+    until(&mut running, "asked");
+    assert_eq!(news(&mut records).expect("read"), [told("parent", &["make it pass", "never mind"])]);
+    until(&mut running, "taken back");
+    let last = records.news(Moment(0)).expect("read");
+    let turns: Vec<_> = last[0].told.turns.iter().map(|turn| (turn.prompt.as_str(), turn.status)).collect();
+    assert_eq!(turns, [("make it pass", TurnStatus::Interrupted)], "nobody answered it before the end");
+    assert!(last[0].told.ended.is_some());
+    running.say("go on");
+    running.end();
+}
+
+#[test]
+fn a_database_that_is_locked_is_told_as_such_and_read_once_it_is_free() {
+    let Some(agent) = Agent::new("") else { return };
+    let script = format!(
+        "{OPEN}
+db.create_session('one', 'cli')
+ask('one', 'before')
+db.close()
+# As on a file system without shared memory.
+other = sqlite3.connect(path, isolation_level=None)
+assert other.execute('PRAGMA journal_mode=DELETE').fetchone()[0] == 'delete'
+other.execute('BEGIN EXCLUSIVE')
+other.execute(\"UPDATE sessions SET title = 'locked'\")
+go_on('locked')
+other.execute('COMMIT')
+other.close()
+go_on('free')
+"
+    );
+    let mut running = agent.start(&script, &[]);
+    assert_eq!(running.told(), "locked");
+    let mut records = records(&agent);
+    let why = news(&mut records).expect_err("it is locked");
+    assert!(why.contains("state.db") && why.contains("locked"), "{why}");
+    until(&mut running, "free");
+    let told = records.news(Moment(0)).expect("it is free");
+    assert_eq!((told.len(), told[0].told.title.as_deref()), (1, Some("locked")));
+    running.say("go on");
+    running.end();
+}
+
+#[test]
+fn a_database_of_a_version_that_is_newer_than_known_is_read_as_far_as_it_is_understood() {
+    let Some(agent) = Agent::new("") else { return };
+    let script = format!(
+        "{OPEN}
+db.create_session('one', 'cli')
+ask('one', 'before')
+db.close()
+other = sqlite3.connect(path, isolation_level=None)
+other.execute('UPDATE schema_version SET version = 999')
+other.execute('ALTER TABLE messages ADD COLUMN mood TEXT')
+for column in ('title', 'cwd', 'rewind_count'):
+    other.execute(f'ALTER TABLE sessions RENAME COLUMN {{column}} TO other_{{column}}')
+other.execute('ALTER TABLE messages RENAME COLUMN observed TO overheard')
+other.close()
+go_on('newer')
+other = sqlite3.connect(path, isolation_level=None)
+other.execute('ALTER TABLE messages RENAME COLUMN role TO speaker')
+other.close()
+go_on('not understood')
+"
+    );
+    let mut running = agent.start(&script, &[]);
+    assert_eq!(running.told(), "newer");
+    let mut records = records(&agent);
+    assert_eq!(news(&mut records).expect("read"), [("one".to_owned(), vec!["before".to_owned()])]);
+    until(&mut running, "not understood");
+    // Without a word that says who spoke there are no turns, and nothing is made up.
+    let mut again = self::records(&agent);
+    match news(&mut again) {
+        Ok(told) => assert!(told.iter().all(|(_, prompts)| prompts.is_empty()), "{told:?}"),
+        Err(why) => assert!(why.contains("state.db"), "{why}"),
+    }
+    running.say("go on");
+    running.end();
 }
