@@ -8,9 +8,9 @@ use super::events;
 use super::exec::{self, ExecHandle};
 use super::held::Held;
 use super::keys::{self, KeyInput};
-use super::protocol::{ApiCall, ExecStart, SessionCapture, SessionSendKeys, TurnBegin};
+use super::protocol::{ApiCall, ExecStart, SessionCapture, SessionSendKeys, TurnBegin, TurnShow};
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
-use super::{Plan, answer_value, open, plan, prune, queries, screen, shapes, wait};
+use super::{Plan, answer_value, open, outputs, plan, prune, queries, screen, shapes, wait};
 use crate::domain::{
     Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId, TurnId,
 };
@@ -145,7 +145,13 @@ impl Dispatcher {
             _ => {
                 let plan = self.host.read(move |model, now| {
                     let extras = about.extras(model);
-                    plan(&model.state, now, &asked, &extras, &mut fresh_id, &about.defaults())
+                    let mut plan = plan(&model.state, now, &asked, &extras, &mut fresh_id, &about.defaults());
+                    if let (ApiCall::TurnShow(TurnShow { output: true, .. }), Plan::Answer(Ok(reply))) =
+                        (&asked, &mut plan)
+                    {
+                        outputs::add(model, reply);
+                    }
+                    plan
                 });
                 plan.await?
             }

@@ -17,6 +17,7 @@ pub mod host;
 pub mod keys;
 pub mod nearest;
 mod open;
+mod outputs;
 pub mod protocol;
 mod prune;
 pub mod queries;

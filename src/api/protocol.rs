@@ -260,6 +260,9 @@ params! {
     TurnShow {
         /// Id or a prefix of it.
         turn: String,
+        /// Also what its commands printed, as far as it is kept.
+        #[serde(default)]
+        output: bool,
     }
 }
 

@@ -110,7 +110,7 @@ fn isolation(env: &Environment) -> &'static str {
 }
 
 /// The text without the values of an environment's variables and without token shapes.
-fn clean(text: &str, env: Option<&Environment>) -> String {
+pub(super) fn clean(text: &str, env: Option<&Environment>) -> String {
     redact(text, env.into_iter().flat_map(|env| env.spec.env.values().map(String::as_str)))
 }
 

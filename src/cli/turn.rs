@@ -69,6 +69,9 @@ pub(super) struct End {
 pub(super) struct Show {
     /// Id of the turn, or its beginning
     turn: String,
+    /// Also what its commands printed, as far as it is kept
+    #[arg(long, short)]
+    output: bool,
 }
 
 pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
@@ -114,7 +117,8 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
             context.show(&call, |reply| print_turns(&out, reply))
         }
         Turn::Show(show) => {
-            context.show(&ApiCall::TurnShow(TurnShow { turn: show.turn }), |reply| print_turn(&out, &reply["turn"]))
+            let call = ApiCall::TurnShow(TurnShow { turn: show.turn, output: show.output });
+            context.show(&call, |reply| print_turn(&out, &reply["turn"]))
         }
     }
 }
@@ -147,16 +151,27 @@ fn print_turn(out: &Printer, turn: &Value) -> Result<(), Failure> {
     let prompt = text(turn, "prompt");
     let quoted = if prompt.is_empty() { String::new() } else { format!("  \"{prompt}\"") };
     out.line(&format!("{head}  {when}  {}{quoted}", out.styled(&status, style)))?;
+    for taken in turn["taken_over"].as_array().into_iter().flatten() {
+        let until = if taken["until"].is_null() { "now".to_owned() } else { local_time(&taken["until"]) };
+        let words = format!("a person had it from {} until {until}", local_time(&taken["from"]));
+        out.line(&format!("  {}", out.styled(&words, Style::Dim)))?;
+    }
     turn["commands"].as_array().into_iter().flatten().try_for_each(|command| print_command(out, command))
 }
 
 fn print_command(out: &Printer, command: &Value) -> Result<(), Failure> {
     let (mark, style) = match command["exit_code"].as_i64() {
-        None => ("▶", Style::Cyan),
+        None if command["ended"].is_null() => ("▶", Style::Cyan),
+        // How it ended is not known.
+        None => ("-", Style::Dim),
         Some(0) => ("✔", Style::Green),
         Some(_) => ("✘", Style::Red),
     };
     let code = command["exit_code"].as_i64().map(|code| code.to_string()).unwrap_or_default();
     let time = command["duration_ms"].as_u64().map(duration).unwrap_or_default();
-    out.line(&format!("  {} {code:>3} {time:>8}  {}", out.styled(mark, style), text(command, "command")))
+    out.line(&format!("  {} {code:>3} {time:>8}  {}", out.styled(mark, style), text(command, "command")))?;
+    let printed = command["output"].as_str().unwrap_or_default();
+    printed
+        .lines()
+        .try_for_each(|line| out.line(&format!("      {} {}", out.styled("|", Style::Dim), output::plain(line))))
 }

@@ -71,11 +71,20 @@ fn story(hooks: bool) {
         assert!(found.is_ok(), "{what}: {} is not {expected}", last.borrow());
     };
 
+    let printed = |id: &str, number: usize| -> Vec<Value> {
+        let turns = profile.json(&["turn", "list", "--conversation", id]);
+        let turn = turns["turns"][number]["turn"].as_str().expect("a turn").to_owned();
+        let shown = profile.json(&["turn", "show", &turn, "--output"]);
+        let commands = shown["turn"]["commands"].as_array().cloned().unwrap_or_default();
+        commands.iter().map(|command| command["output"].clone()).collect()
+    };
+
     model.will(vec![run("echo hello"), run("echo oops >&2; exit 3"), Step::Say("first")]);
     ask(&["chat", "--yolo", "-Q", "-q", "look around"]);
     let id = wait_for("the conversation", SOON, || Some(conversations(&profile).first()?["id"].as_str()?.to_owned()));
     let first = json!(["look around", "done", [["echo hello", 0], ["echo oops >&2; exit 3", 3]]]);
     once("its first turn", &id, json!([first]));
+    assert_eq!(printed(&id, 0), ["hello\n", "oops\n"]);
     // Beside it there is one for a look at the image, which it leaves behind.
     let shared = || {
         let serves = |one: &ContainerSummary| one.labels.as_ref().is_some_and(|l| l["hermes-task-id"] == "default");
@@ -90,6 +99,7 @@ fn story(hooks: bool) {
     ask(&["chat", "--yolo", "-Q", "--resume", &id, "-q", "take your time"]);
     let second = json!(["take your time", "done", [["sleep 2; echo late", 0], ["sleep 1 > /dev/null &", 0]]]);
     once("its second turn", &id, json!([first, second]));
+    assert_eq!(printed(&id, 1)[0], "late\n");
 
     // Another conversation runs in the same container at the same time.
     model.will(vec![run("while :; do sleep 1; done")]);
@@ -107,6 +117,7 @@ fn story(hooks: bool) {
         all.iter().find(|one| one["id"] != id.as_str()).and_then(|one| Some(one["id"].as_str()?.to_owned()))
     });
     once("its turn", &other, json!([["and you?", "done", [["echo other", 0]]]]));
+    assert_eq!(printed(&other, 0), ["other\n"]);
     let pid = nix::unistd::Pid::from_raw(i32::try_from(third.id()).expect("a number"));
     nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).expect("it is there");
     third.wait().expect("it ends");
