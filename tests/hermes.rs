@@ -22,5 +22,7 @@ mod hooks;
 mod model;
 #[path = "hermes/real.rs"]
 mod real;
+#[path = "hermes/seed.rs"]
+mod seed;
 #[path = "hermes/told.rs"]
 mod told;

@@ -124,6 +124,11 @@ impl Agent {
         Some(agent)
     }
 
+    /// The image of its containers.
+    pub fn image_name(&self) -> String {
+        self.image.0.name.clone()
+    }
+
     /// Its home.
     pub fn home(&self) -> PathBuf {
         self.folder.path().join("profiles").join(&self.name)

@@ -2,6 +2,7 @@
 
 use super::agent::{Agent, SOON, block};
 use super::common::{Profile, text, wait_for};
+use super::seed;
 use hermes_tui::backend::Backend;
 use hermes_tui::domain::{LeakKind, Origin, Persistence, SandboxId};
 use hermes_tui::hermes::{folders, home::Home, jobs};
@@ -13,9 +14,9 @@ use std::time::{Duration, Instant};
 /// What is found is not ended for a minute; then an idle time goes by, and some more where it is seen to be in use.
 const EXPIRED: Duration = Duration::from_secs(100);
 /// By then it would have been ended if nothing kept it.
-const LONG_EXPIRED: Duration = Duration::from_secs(72);
+pub const LONG_EXPIRED: Duration = Duration::from_secs(72);
 
-const SHORT: &str = "  lifetime_seconds: 3\n";
+pub const SHORT: &str = "  lifetime_seconds: 3\n";
 /// Makes an ephemeral one that no later process takes up, and waits.
 const EPHEMERAL: &str = r#"
 e = docker("once", False, False)
@@ -28,7 +29,7 @@ tell("over")
 "#;
 
 /// Waits until so much time has gone by, and fails as soon as it is not as it should be.
-fn stays(agent: &Agent, profile: &Profile, task: &str, for_so_long: Duration, look: impl Fn(&Value) -> bool) {
+pub fn stays(agent: &Agent, profile: &Profile, task: &str, for_so_long: Duration, look: impl Fn(&Value) -> bool) {
     let end = Instant::now() + for_so_long;
     wait_for("time to go by", for_so_long + SOON, || {
         let env = agent.shown(profile, task).expect("it is listed");
@@ -42,10 +43,13 @@ fn stays(agent: &Agent, profile: &Profile, task: &str, for_so_long: Duration, lo
 #[test]
 fn when_idle_times_are_over_only_an_ephemeral_one_that_nobody_uses_is_ended() {
     std::thread::scope(|scope| {
-        let all: [fn(); 3] = [
+        let all: [fn(); 6] = [
             a_persistent_one_outlives_its_idle_time_whatever_may_be_ended_of_ephemeral_ones,
             one_that_a_killed_agent_left_is_removed_when_it_was_idle_and_that_is_allowed,
             a_background_process_keeps_it_through_its_idle_time_also_when_its_agent_is_gone,
+            || seed::story(&["off"]),
+            || seed::story(&["leaked"]),
+            || seed::story(&["ephemeral", "stale"]),
         ];
         for running in all.map(|one| scope.spawn(one)) {
             running.join().expect("as it should be");
@@ -78,10 +82,14 @@ fn one_that_a_killed_agent_left_is_removed_when_it_was_idle_and_that_is_allowed(
     let shown = agent.env(&profile, "once");
     assert_eq!(shown["persistence"], "ephemeral");
     wait_for("a countdown", SOON, || agent.shown(&profile, "once").filter(|env| env["idle_deadline_at"].is_string()));
+    let mut due = None;
     wait_for("its removal", EXPIRED, || {
         std::thread::park_timeout(Duration::from_millis(300));
+        let shown = agent.shown(&profile, "once");
+        due = shown.and_then(|env| env["idle_deadline_at"].as_str()?.parse::<jiff::Timestamp>().ok()).or(due);
         agent.containers().is_empty().then_some(())
     });
+    assert!(due.is_some_and(|due| due <= jiff::Timestamp::now()), "not before its deadline");
     assert_eq!(block(backend.remove(SandboxId::new(&id), Origin::Hermes)), Ok(()), "once more is no error");
     profile.shut_down();
 }

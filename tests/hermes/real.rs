@@ -18,7 +18,7 @@ fn conversations(profile: &Profile) -> Vec<Value> {
 }
 
 /// Prompt, status, and the commands with their exit codes, of each turn.
-fn outline(profile: &Profile, conversation: &str) -> Value {
+pub fn outline(profile: &Profile, conversation: &str) -> Value {
     let list = profile.json(&["turn", "list", "--conversation", conversation]);
     let commands = |turn: &Value| -> Vec<Value> {
         let all = turn["commands"].as_array().cloned().unwrap_or_default();
