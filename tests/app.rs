@@ -26,6 +26,8 @@ mod others;
 mod panes;
 #[path = "app/random.rs"]
 mod random;
+#[path = "app/rules.rs"]
+mod rules;
 #[path = "app/sidebar.rs"]
 mod sidebar;
 #[path = "app/timers.rs"]

@@ -16,6 +16,7 @@ mod command_line {
     mod mcp_clients;
     mod others;
     mod prune;
+    mod rules;
     mod service;
     mod sessions;
     mod socket;

@@ -22,6 +22,8 @@ mod others;
 mod properties;
 #[path = "domain/retention.rs"]
 mod retention;
+#[path = "domain/rules.rs"]
+mod rules;
 #[path = "domain/shutdown.rs"]
 mod shutdown;
 #[path = "domain/simulation.rs"]

@@ -45,6 +45,7 @@ fn conversation(id: &str, prompt: &str) -> Conversation {
         title: Some("a title".to_owned()),
         kind: None,
         env: Some(EnvId::new("e1")),
+        rule: Some("rule 1 (kind = \"main\")".into()),
         session: None,
         turns: vec![turn],
         last_active: NOW,

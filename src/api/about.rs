@@ -7,6 +7,7 @@ use super::shapes::{self, EndpointInfo, EnvExtra, Extras, HostInfo};
 use crate::app::Model;
 use crate::app::model::PaneKind;
 use crate::backend::{Backend, Standing};
+use crate::config::Rule;
 use crate::domain::{
     EndpointId, EnvId, EnvSpec, Event, FailureKind, Phase, Refusal, RefusalKind, SandboxId, SessionId, Span,
 };
@@ -47,11 +48,12 @@ struct Seen {
 }
 
 impl About {
-    /// For these backends; `spec` is what a new environment is unless a call says otherwise.
+    /// For these backends; `spec` is what a new environment is unless a call or one of the `rules` says otherwise.
     #[must_use]
-    pub fn new(host: HostInfo, prepared: &Prepared, envs_dir: PathBuf, spec: EnvSpec) -> Self {
+    pub fn new(host: HostInfo, prepared: &Prepared, envs_dir: PathBuf, spec: EnvSpec, rules: Vec<Rule>) -> Self {
         let (handle, backends) = (prepared.handle.clone(), prepared.backends.clone());
-        let defaults = Defaults { spec, endpoints: prepared.usual.clone(), known: Vec::new(), lease_ttl: LEASE_TTL };
+        let (endpoints, known) = (prepared.usual.clone(), Vec::new());
+        let defaults = Defaults { spec, endpoints, known, rules, lease_ttl: LEASE_TTL };
         let (probed, seen, listed) = Default::default();
         Self { host, handle, backends, envs_dir, defaults, probed, seen, listed }
     }

@@ -117,6 +117,7 @@ impl From<Refusal> for ApiError {
             RefusalKind::Failed => ErrorCode::Failed,
             RefusalKind::NotFound => ErrorCode::NotFound,
             RefusalKind::Usage => ErrorCode::Usage,
+            RefusalKind::Config => ErrorCode::Config,
             RefusalKind::Unreachable => ErrorCode::Unreachable,
             RefusalKind::Policy => ErrorCode::Policy,
         };

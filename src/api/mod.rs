@@ -22,6 +22,7 @@ pub mod protocol;
 mod prune;
 pub mod queries;
 pub mod requests;
+mod rules;
 pub mod screen;
 pub mod server;
 pub mod shapes;

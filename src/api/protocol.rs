@@ -226,6 +226,12 @@ params! {
         /// Kind of the conversation.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<String>,
+        /// Who begins the turn, for the rules of the configuration.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        source: Option<String>,
+        /// Where on this machine that works, for the rules of the configuration.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        cwd: Option<String>,
         /// What the user asked.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,

@@ -2,12 +2,16 @@
 
 use super::protocol::{ApiCall, ExecStart, SessionNew, SpecFlags, TurnBegin};
 use super::queries;
+use super::rules;
 use super::shapes::{self, Extras};
 use crate::backend::Standing;
 use crate::backend::docker::same_place;
+use crate::config::Rule;
+use crate::domain::naming::is_plain;
 use crate::domain::{
-    Answer, BackendKind, CallId, CallSource, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Moment, Network, Origin,
-    Persistence, Refusal, RefusalKind, Request, Scope, SessionId, Size, Span, State, TurnId, TurnStatus, TurnTarget,
+    Answer, BackendKind, CallId, CallSource, Common, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Moment, Network,
+    Origin, Persistence, Refusal, RefusalKind, Request, Ruled, Scope, SessionId, Size, Span, State, TurnId, TurnStatus,
+    TurnTarget,
 };
 use crate::runtime::calls::Program;
 use serde_json::{Value, json};
@@ -22,6 +26,8 @@ pub struct Defaults {
     pub endpoints: BTreeMap<BackendKind, EndpointId>,
     /// All endpoints.
     pub known: Vec<KnownEndpoint>,
+    /// Which conversation gets which environment; the first that fits.
+    pub rules: Vec<Rule>,
     /// Life of a turn's lease.
     pub lease_ttl: Span,
 }
@@ -52,7 +58,7 @@ impl Default for Defaults {
                 address: None,
             })
             .collect();
-        Self { spec, endpoints, known, lease_ttl: Span::seconds(3600) }
+        Self { spec, endpoints, known, rules: Vec::new(), lease_ttl: Span::seconds(3600) }
     }
 }
 
@@ -109,7 +115,7 @@ pub fn to_request(
             Request::Rename { env: state.resolve(&params.env)?, name: params.name.clone() }
         }
         ApiCall::ConversationEnd(params) => Request::EndConversation(conversation(&params.conversation)?),
-        ApiCall::TurnBegin(params) => begin_turn(params, ids, defaults)?,
+        ApiCall::TurnBegin(params) => begin_turn(state, params, ids, defaults)?,
         ApiCall::TurnTouch(params) => Request::TouchTurn(conversation(&params.conversation)?),
         ApiCall::TurnEnd(params) => {
             let status = params.status.unwrap_or(TurnStatus::Done);
@@ -135,13 +141,8 @@ fn usage(message: impl Into<String>, hint: impl Into<String>) -> Refusal {
     Refusal::new(RefusalKind::Usage, message, hint)
 }
 
-/// A name is one word that cannot be taken for `endpoint/name` or a flag, and that a terminal can show.
 fn check_name(name: &str) -> Result<(), Refusal> {
-    let first = name.chars().next();
-    let good = first.is_some_and(char::is_alphanumeric)
-        && name.chars().count() <= 64
-        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'));
-    if good {
+    if is_plain(name) {
         Ok(())
     } else {
         Err(usage(
@@ -330,7 +331,28 @@ fn spec(flags: &SpecFlags, defaults: &Defaults) -> Result<(EnvSpec, Vec<String>)
     Ok((spec, explicit))
 }
 
-fn begin_turn(params: &TurnBegin, ids: &mut dyn FnMut() -> String, defaults: &Defaults) -> Result<Request, Refusal> {
+/// What a turn runs in where no environment is named: flags win over the rule of its conversation, and that over the
+/// defaults.
+fn target(state: &State, params: &TurnBegin, defaults: &Defaults) -> Result<TurnTarget, Refusal> {
+    let Some(rule) = rules::rule(state, params, &defaults.rules)? else {
+        let (spec, explicit) = spec(&params.spec, defaults)?;
+        return Ok(TurnTarget::Spec { spec: Box::new(spec), explicit });
+    };
+    let (ruled, _) = spec(&rules::flags(&rule.given), defaults).map_err(|refusal| rules::blame(rule, refusal))?;
+    let by_rule = Defaults { spec: ruled, ..defaults.clone() };
+    let (spec, explicit) = spec(&params.spec, &by_rule).map_err(|refusal| rules::blame(rule, refusal))?;
+    // Whoever asks for something else than all the others share gets one of its own.
+    let common = rule.given.env_name.as_ref().filter(|_| spec == by_rule.spec);
+    let common = common.map(|name| Common { name: name.clone(), anywhere: !rule.names_a_place() });
+    Ok(TurnTarget::Ruled(Box::new(Ruled { rule: rule.to_string(), common, spec, explicit })))
+}
+
+fn begin_turn(
+    state: &State,
+    params: &TurnBegin,
+    ids: &mut dyn FnMut() -> String,
+    defaults: &Defaults,
+) -> Result<Request, Refusal> {
     let target = match &params.env_name {
         Some(_) if params.spec != SpecFlags::default() => {
             return Err(usage(
@@ -339,10 +361,7 @@ fn begin_turn(params: &TurnBegin, ids: &mut dyn FnMut() -> String, defaults: &De
             ));
         }
         Some(name) => TurnTarget::Named(name.clone()),
-        None => {
-            let (spec, explicit) = spec(&params.spec, defaults)?;
-            TurnTarget::Spec { spec: Box::new(spec), explicit }
-        }
+        None => target(state, params, defaults)?,
     };
     let lease_ttl = match params.lease_ttl_seconds {
         None => defaults.lease_ttl,
@@ -437,6 +456,7 @@ pub fn answer_value(
         Answer::Turn { turn, number, conversation, env, session, sandbox, generation } => json!({
             "turn": turn, "number": number, "conversation": conversation, "environment": env, "session": session,
             "sandbox": {"id": sandbox, "generation": generation},
+            "rule": state.conversations.get(conversation).and_then(|found| found.rule.as_ref()),
         }),
         Answer::CallStarted(id) => json!({"call": id}),
         Answer::Session(id) => match state.sessions.get(id) {

@@ -203,6 +203,7 @@ pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extr
         "home": extra.details.as_ref().map(|details| &details.home),
         "network": env.spec.network,
         "variables": variables,
+        "rules": rules(state, env),
         "consequences": {"stop": env.consequences(Deed::Stop), "remove": env.consequences(Deed::Remove)},
         "commands": commands(state, |call| call.env.as_ref() == Some(&env.id) && call.conversation.is_none()),
         "drift": extra.details.as_ref().map(|details| details.drift.clone()).unwrap_or_default(),
@@ -218,6 +219,12 @@ pub fn environment_in_detail(state: &State, now: Moment, env: &Environment, extr
         value.extend(more);
     }
     value
+}
+
+/// The rules of the configuration that chose it, each with the conversations for which it did.
+fn rules(state: &State, env: &Environment) -> Vec<Value> {
+    let rules = state.rules_of(&env.id).into_iter();
+    rules.map(|(rule, conversations)| json!({"rule": rule, "conversations": conversations})).collect()
 }
 
 /// Where files can be, and what of them survives, as far as that was seen.
@@ -337,6 +344,7 @@ pub fn conversation(conversation: &Conversation) -> Value {
         "kind": conversation.kind,
         "agent": conversation.agent,
         "environment": conversation.env,
+        "rule": conversation.rule,
         "session": conversation.session,
         "turn_count": conversation.turns.len(),
         "open_turn": open.map(|turn| &turn.id),

@@ -47,6 +47,7 @@ pub(super) fn run(context: &Context, verb: Conversation) -> Result<u8, Failure> 
                 ("title", text(found, "title")),
                 ("kind", text(found, "kind")),
                 ("environment", text(found, "environment")),
+                ("chosen by", text(found, "rule")),
                 ("session", text(found, "session")),
                 ("last active", ago(&found["last_active"])),
                 ("ended", ago(&found["ended"])),

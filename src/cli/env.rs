@@ -342,10 +342,18 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
         ("last activity", activity),
         ("held by", join(&env["holders"], &|h| format!("{}, for {}", holder(h), ago(&h["since"]).replace(" ago", "")))),
         ("conversations", join(&env["conversations"], &word)),
+        ("chosen by", join(&env["rules"], &chosen)),
         ("sessions", join(&env["sessions"], &word)),
         ("differs", join(&env["drift"], &word)),
         ("verdict", format!("{}: {}", text(&env["verdict"], "kind"), text(&env["verdict"], "reason"))),
     ])
+}
+
+/// A rule of the configuration that chose it, with the conversations for which it did.
+fn chosen(rule: &Value) -> String {
+    let conversations = rule["conversations"].as_array().into_iter().flatten();
+    let conversations: Vec<String> = conversations.filter_map(|id| id.as_str().map(output::plain)).collect();
+    format!("{}: {}", text(rule, "rule"), conversations.join(", "))
 }
 
 /// Whether it was made by somebody else.

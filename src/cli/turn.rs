@@ -9,6 +9,7 @@ use crate::api::protocol::{ConversationRef, TurnBegin, TurnEnd, TurnShow};
 use crate::domain::TurnStatus;
 use clap::{Args, Subcommand};
 use serde_json::Value;
+use std::path::PathBuf;
 
 #[derive(Subcommand, Debug)]
 pub(super) enum Turn {
@@ -42,6 +43,12 @@ pub(super) struct Begin {
     /// Kind of the conversation: main, subagent, cron, …
     #[arg(long, value_name = "K")]
     kind: Option<String>,
+    /// Who begins the turn, for the rules of the configuration
+    #[arg(long, value_name = "S")]
+    source: Option<String>,
+    /// Where the agent works, for the rules of the configuration [default: here]
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
     /// What the user asked
     #[arg(long, value_name = "TEXT")]
     prompt: Option<String>,
@@ -82,6 +89,8 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
                 conversation: begin.conversation,
                 title: begin.title,
                 kind: begin.kind,
+                source: begin.source,
+                cwd: place(begin.cwd),
                 prompt: begin.prompt,
                 env_name: begin.env_name,
                 spec: begin.spec.flags(context),
@@ -89,8 +98,12 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
                 with_connection: false,
             }));
             context.show(&call, |reply| {
+                let rule = match text(reply, "rule") {
+                    none if none.is_empty() => none,
+                    rule => format!("; {rule} chose it"),
+                };
                 out.line(&format!(
-                    "turn {} of {} ({}) began in environment {}, session {}",
+                    "turn {} of {} ({}) began in environment {}, session {}{rule}",
                     reply["number"],
                     text(reply, "conversation"),
                     text(reply, "turn"),
@@ -121,6 +134,12 @@ pub(super) fn run(context: &Context, verb: Turn) -> Result<u8, Failure> {
             context.show(&call, |reply| print_turn(&out, &reply["turn"]))
         }
     }
+}
+
+/// A folder as a whole path; without one that in which this runs.
+pub(super) fn place(folder: Option<PathBuf>) -> Option<String> {
+    let folder = folder.map_or_else(std::env::current_dir, std::path::absolute);
+    folder.ok().map(|folder| folder.to_string_lossy().into_owned())
 }
 
 /// Turns with their commands, then the commands outside of turns.

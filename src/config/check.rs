@@ -2,6 +2,7 @@
 
 use super::settings::{ConfigError, Fault, load};
 use std::ops::Range;
+use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// A fault with its place.
@@ -43,6 +44,17 @@ fn place(table: &DeTable<'_>, path: &[String]) -> Option<Range<usize>> {
     let (key, value) = table.iter().find(|(key, _)| key.get_ref().as_ref() == first.as_str())?;
     match value.get_ref() {
         DeValue::Table(inner) if !rest.is_empty() => place(inner, rest).or_else(|| Some(key.span())),
+        DeValue::Array(list) => in_list(list, rest).or_else(|| Some(key.span())),
         _ => Some(key.span()),
+    }
+}
+
+/// The same below a number from 1.
+fn in_list(list: &[Spanned<DeValue<'_>>], path: &[String]) -> Option<Range<usize>> {
+    let (number, rest) = path.split_first()?;
+    let value = list.get(number.parse::<usize>().ok()?.checked_sub(1)?)?;
+    match value.get_ref() {
+        DeValue::Table(inner) if !rest.is_empty() => place(inner, rest).or_else(|| Some(value.span())),
+        _ => Some(value.span()),
     }
 }

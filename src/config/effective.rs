@@ -1,5 +1,6 @@
 //! What each setting is, and who says so: a flag, a variable, the file, or nobody.
 
+use super::rules;
 use super::settings::{SETTINGS, Setting, tables, variable_value};
 use toml::{Table, Value};
 
@@ -27,7 +28,7 @@ pub struct Effective {
     pub source: Source,
 }
 
-/// All settings, in the order of the default file; then the keys and profiles that the file names. A value that cannot
+/// All settings, in the order of the default file; then the keys, profiles and rules that the file names. A value that cannot
 /// be used is passed over, as it is by the host.
 #[must_use]
 pub fn effective(
@@ -57,7 +58,13 @@ pub fn effective(
             source: Source::File,
         })
     });
-    SETTINGS.iter().map(of).chain(named).collect()
+    let rules = find(file, rules::PATH).and_then(Value::as_array).into_iter().flatten().enumerate();
+    let rules = rules.map(|(at, value)| Effective {
+        path: format!("{}.{}", rules::PATH, at + 1),
+        value: value.clone(),
+        source: Source::File,
+    });
+    SETTINGS.iter().map(of).chain(named).chain(rules).collect()
 }
 
 /// What stands at a path like `history.lines`.

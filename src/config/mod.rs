@@ -6,6 +6,7 @@ pub mod check;
 pub mod effective;
 pub mod keys;
 pub mod options;
+pub mod rules;
 pub mod schema;
 pub mod settings;
 
@@ -13,5 +14,6 @@ pub use check::{Problem, check};
 pub use effective::{Effective, Source, effective};
 pub use keys::{KeyPress, KeySyntaxError};
 pub use options::{EnvDefaults, History, KeyMap, NamedEndpoint, Options, Theme};
+pub use rules::{Facts, Given, Rule};
 pub use schema::schema;
 pub use settings::{ConfigError, Fault, Kind, Loaded, SETTINGS, Setting, default_file, load, nearest, variable_value};

@@ -1,6 +1,7 @@
 //! The settings themselves, with their defaults.
 
 use super::keys::KeyPress;
+use super::rules::Rule;
 use crate::domain::{BackendKind, Consent, EndpointId, EnvSpec, Network, Persistence, Retention, Scope, Span};
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::collections::BTreeMap;
@@ -163,6 +164,8 @@ pub struct Options {
     pub env: EnvDefaults,
     /// What may be ended of what a hermes-agent made.
     pub hermes: Consent,
+    /// Which conversation gets which environment; the first that fits.
+    pub rules: Vec<Rule>,
 }
 
 impl Default for Options {
@@ -181,6 +184,7 @@ impl Default for Options {
             history: History::default(),
             env: EnvDefaults::default(),
             hermes: Consent::default(),
+            rules: Vec::new(),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The JSON Schema of the configuration, from the table of settings: editors check and complete a file with it.
 
+use super::rules;
 use super::settings::{BINDINGS, Kind, PROFILES, REAP, SETTINGS, Setting};
 use serde_json::{Map, Value, json};
 
@@ -17,6 +18,7 @@ pub fn schema() -> Value {
     let (path, help, _) = PROFILES;
     let profile = json!({"type": "object", "properties": {"reap": {"enum": REAP}}, "additionalProperties": false});
     put(&mut top, path, json!({"type": "object", "description": help, "additionalProperties": profile}));
+    put(&mut top, rules::PATH, json!({"type": "array", "description": rules::HELP.join(" "), "items": rule()}));
     let mut all = Map::new();
     all.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
     all.insert("title".to_owned(), json!("config.toml of hermes-tui"));
@@ -24,6 +26,22 @@ pub fn schema() -> Value {
         all.extend(top);
     }
     Value::Object(all)
+}
+
+/// One rule.
+fn rule() -> Value {
+    let mut rule = section("");
+    for (name, kind, help) in rules::keys() {
+        let mut schema = match kind {
+            Some(kind) => values(kind),
+            None => {
+                json!({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}, "minItems": 1}]})
+            }
+        };
+        schema["description"] = json!(help);
+        rule["properties"][name] = schema;
+    }
+    rule
 }
 
 fn section(help: &str) -> Value {
@@ -49,7 +67,15 @@ fn put(into: &mut Value, path: &str, schema: Value) {
 }
 
 fn one(setting: &Setting) -> Value {
-    let mut schema = match setting.kind {
+    let mut schema = values(setting.kind);
+    schema["description"] = json!(setting.help);
+    schema["default"] = serde_json::to_value(super::settings::variable_value(setting.default)).unwrap_or_default();
+    schema
+}
+
+/// The values of a kind.
+fn values(kind: Kind) -> Value {
+    match kind {
         Kind::Words(words) => json!({"enum": words}),
         Kind::Flag => json!({"type": "boolean"}),
         Kind::Number { from, to } => json!({"type": "integer", "minimum": from, "maximum": to}),
@@ -61,8 +87,5 @@ fn one(setting: &Setting) -> Value {
                 json!({"type": "object", "properties": parts, "required": ["url"], "additionalProperties": false});
             json!({"type": "object", "additionalProperties": {"anyOf": [{"type": "string"}, with_certificates]}})
         }
-    };
-    schema["description"] = json!(setting.help);
-    schema["default"] = serde_json::to_value(super::settings::variable_value(setting.default)).unwrap_or_default();
-    schema
+    }
 }

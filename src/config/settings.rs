@@ -3,6 +3,7 @@
 
 use super::keys::KeyPress;
 use super::options::{NamedEndpoint, Options, Theme};
+use super::rules;
 use crate::domain::{BackendKind, HermesReap, Network, Persistence, Retention, Scope, Span};
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -35,7 +36,7 @@ pub struct Fault {
 }
 
 impl Fault {
-    fn new(path: &str, says: impl Into<String>) -> Self {
+    pub(super) fn new(path: &str, says: impl Into<String>) -> Self {
         let path = path.split('.').filter(|name| !name.is_empty()).map(str::to_owned).collect();
         Self { path, says: says.into(), nearest: None }
     }
@@ -390,7 +391,12 @@ impl Setting {
     /// # Errors
     /// What it must be instead.
     pub fn accepts(&self, value: &Value) -> Result<(), String> {
-        (self.set)(&mut Options::default(), value)
+        self.take(&mut Options::default(), value)
+    }
+
+    /// Takes a value in, or says what it must be.
+    pub(super) fn take(&self, into: &mut Options, value: &Value) -> Result<(), String> {
+        (self.set)(into, value)
     }
 }
 
@@ -428,10 +434,14 @@ fn walk(table: &Table, prefix: &str, loaded: &mut Loaded) {
             bindings(&path, value, loaded);
         } else if path == PROFILES.0 {
             profiles(value, loaded);
+        } else if path == rules::PATH {
+            let (rules, faults) = rules::read(value);
+            loaded.options.rules = rules;
+            loaded.faults.extend(faults);
         } else if let (Value::Table(inner), true) = (value, is_section(&path)) {
             walk(inner, &path, loaded);
         } else {
-            let names = SETTINGS.iter().map(|s| s.path).chain(BINDINGS.iter().map(|(p, ..)| *p)).chain([PROFILES.0]);
+            let names = SETTINGS.iter().map(|s| s.path).chain(tables()).chain([rules::PATH]);
             let nearest = nearest(&path, names).map(str::to_owned);
             let hint = nearest.as_ref().map(|n| format!("; did you mean `{n}`?")).unwrap_or_default();
             loaded.faults.push(Fault { nearest, ..Fault::of(prefix, name, format!("unknown key `{path}`{hint}")) });
@@ -534,7 +544,22 @@ pub fn default_file() -> String {
     }
     let (path, help, example) = PROFILES;
     out.push_str(&format!("\n# {help}\n# [{path}.default]\n# {example}\n"));
+    example_rules(&mut out);
     out
+}
+
+/// An example of a rule with every key that there is.
+fn example_rules(out: &mut String) {
+    out.push('\n');
+    for line in rules::HELP {
+        out.push_str(&format!("# {line}\n"));
+    }
+    for (title, example) in rules::EXAMPLES {
+        out.push_str(&format!("\n# {title}\n# [[{}]]\n", rules::PATH));
+        for line in *example {
+            out.push_str(&format!("# {line}\n"));
+        }
+    }
 }
 
 fn binding_tables(out: &mut String) {
@@ -569,7 +594,7 @@ fn distance(a: &str, b: &str) -> usize {
     row[b.len()]
 }
 
-fn text(v: &Value) -> Result<&str, String> {
+pub(super) fn text(v: &Value) -> Result<&str, String> {
     v.as_str().ok_or_else(|| format!("it must be a text in quotes, not {v}"))
 }
 
@@ -599,7 +624,7 @@ fn endpoints(v: &Value) -> Result<BTreeMap<String, NamedEndpoint>, String> {
     Ok(all)
 }
 
-fn texts(v: &Value) -> Result<Vec<String>, String> {
+pub(super) fn texts(v: &Value) -> Result<Vec<String>, String> {
     let list = v.as_array().ok_or_else(|| format!("it must be a list of texts, not {v}"))?;
     list.iter().map(|v| text(v).map(str::to_owned)).collect()
 }

@@ -42,6 +42,8 @@ pub struct Books {
     pub allowance: Allowance,
     /// The name that its backend gives to one that is not ours.
     pub called: String,
+    /// Made under the name that a rule gives: whoever is to share it comes by that name.
+    pub by_name: bool,
     /// The generation that its backend last told of one that is not ours; zero if it must tell anew.
     pub listed: Generation,
 }

@@ -10,6 +10,7 @@ use super::outbox::Outbox;
 use super::request::{Answer, Refusal, RefusalKind};
 use super::state::State;
 use super::turn::{Conversation, TurnStatus};
+use std::collections::BTreeMap;
 
 /// A conversation without a turn for this long has ended.
 const LONGEST_SILENCE: Span = Span::hours(24);
@@ -26,6 +27,7 @@ impl Conversation {
             title: None,
             kind: None,
             env: None,
+            rule: None,
             session: None,
             turns: Vec::new(),
             last_active: now,
@@ -138,10 +140,23 @@ impl State {
         }
     }
 
+    /// The rules that chose an environment, each with the conversations for which it did.
+    #[must_use]
+    pub fn rules_of(&self, env: &EnvId) -> BTreeMap<&str, Vec<&ConversationId>> {
+        let mut all: BTreeMap<&str, Vec<&ConversationId>> = BTreeMap::new();
+        for conversation in self.conversations.values().filter(|c| c.env.as_ref() == Some(env)) {
+            if let Some(rule) = &conversation.rule {
+                all.entry(rule).or_default().push(&conversation.id);
+            }
+        }
+        all
+    }
+
     /// No conversation maps to an environment that is gone.
     pub(super) fn unmap(&mut self, out: &mut Outbox, env: &EnvId) {
         for conversation in self.conversations.values_mut().filter(|c| c.env.as_ref() == Some(env)) {
             conversation.env = None;
+            conversation.rule = None;
             conversation.session = None;
             out.save(Record::Conversation(conversation.id.clone()));
         }

@@ -2,13 +2,16 @@
 
 use super::effect::Deed;
 use super::environment::{ActivityKind, Environment, Origin, Persistence, Phase};
-use super::id::EnvId;
+use super::id::{ConversationId, EnvId};
 use super::moment::Moment;
 use super::reaper::{Ground, Judgement, judge};
 use super::state::State;
 use super::verdict::{Fact, Verdict, VerdictKind};
 use super::watched::HermesReap;
 use super::words;
+
+/// Of that many conversations the ids are given.
+const NAMED: usize = 5;
 
 impl Deed {
     /// "stopped" or "removed".
@@ -27,7 +30,8 @@ impl State {
         let env = self.environments.get(id)?;
         let judgement = judge(env, self.access(env), now, None);
         let reason = self.reason(env, &judgement, now);
-        let evidence = facts(env, now);
+        let mut evidence = facts(env, now);
+        evidence.extend(self.rules_of(id).into_iter().map(|(rule, conversations)| chosen(rule, &conversations)));
         Some(Verdict { kind: judgement.kind, reason, until: judgement.until, evidence })
     }
 
@@ -108,6 +112,14 @@ fn tearing_down(env: &Environment) -> String {
         || "it is being torn down".into(),
         |teardown| format!("being {}", teardown.end.cause.sentence(teardown.end.deed, env.waited())),
     )
+}
+
+/// Who chose it, and for whom.
+fn chosen(rule: &str, conversations: &[&ConversationId]) -> Fact {
+    let named: Vec<&str> = conversations.iter().take(NAMED).map(|id| id.as_str()).collect();
+    let more = conversations.len().saturating_sub(NAMED);
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    Fact { what: "chosen".into(), detail: format!("by {rule} for {}{more}", named.join(", ")) }
 }
 
 fn facts(env: &Environment, now: Moment) -> Vec<Fact> {

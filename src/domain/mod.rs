@@ -53,7 +53,7 @@ pub use evidence::{Evidence, LiveProcess};
 pub use id::{CallId, ConversationId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId, TurnId};
 pub use lease::{Holder, Lease, LeaseKind};
 pub use moment::{Moment, Span};
-pub use request::{Answer, Refusal, RefusalKind, Request, TurnTarget};
+pub use request::{Answer, Common, Refusal, RefusalKind, Request, Ruled, TurnTarget};
 pub use session::{Session, SessionState, Size};
 pub use state::State;
 pub use taken::PATIENCE;

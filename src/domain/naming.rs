@@ -34,6 +34,14 @@ pub fn check(name: &str) -> Result<(), Refusal> {
     Err(Refusal::new(RefusalKind::Usage, message, "use letters, digits, `-`, `_` and `.`"))
 }
 
+/// Whether a name is one word that cannot be taken for `endpoint/name` or a flag, and that a terminal can show.
+#[must_use]
+pub fn is_plain(name: &str) -> bool {
+    name.starts_with(char::is_alphanumeric)
+        && name.chars().count() <= LONGEST_NAME
+        && name.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '.'))
+}
+
 /// A name made from a conversation's id: readable and always allowed.
 #[must_use]
 pub fn from_conversation(conversation: &ConversationId) -> String {
@@ -92,6 +100,23 @@ impl State {
             [] => Err(not_found(text)),
             [one] => Ok(one.id.clone()),
             several => Err(ambiguous(text, several)),
+        }
+    }
+
+    /// The environment of exactly this name on an endpoint; with `anywhere` else the one of that name on any other.
+    pub(super) fn named(
+        &self,
+        name: &str,
+        endpoint: &EndpointId,
+        anywhere: bool,
+    ) -> Result<Option<&Environment>, Refusal> {
+        let all = self.matching(|env| env.name == name);
+        let here = all.iter().find(|env| env.spec.endpoint == *endpoint).copied();
+        match all.as_slice() {
+            _ if here.is_some() || !anywhere => Ok(here),
+            [] => Ok(None),
+            [one] => Ok(Some(one)),
+            several => Err(ambiguous(name, several)),
         }
     }
 

@@ -24,6 +24,30 @@ pub enum TurnTarget {
         /// Names of the fields that were asked for explicitly.
         explicit: Vec<String>,
     },
+    /// As `Spec`, by a rule of the configuration.
+    Ruled(Box<Ruled>),
+}
+
+/// What a rule of the configuration gives a turn.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Ruled {
+    /// Which one, for people, for example `rule 2 (kind = "cron")`.
+    pub rule: String,
+    /// The environment that all conversations of the rule are to have; `None` = each its own, by scope.
+    pub common: Option<Common>,
+    /// What to make if there is none.
+    pub spec: EnvSpec,
+    /// Names of the fields that were asked for explicitly, not by the rule.
+    pub explicit: Vec<String>,
+}
+
+/// An environment that several conversations find by its name.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Common {
+    /// Its name.
+    pub name: String,
+    /// One of this name on another endpoint is meant, too, where there is none on that of the spec.
+    pub anywhere: bool,
 }
 
 /// One request.
@@ -212,6 +236,8 @@ pub enum RefusalKind {
     NotFound,
     /// The words of the request are wrong, or ambiguous (exit 2).
     Usage,
+    /// The configuration does not say what to do (exit 3).
+    Config,
     /// The backend cannot be reached (exit 4).
     Unreachable,
     /// A rule forbids it: held, conflicting flags, not ours (exit 5).

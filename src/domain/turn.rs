@@ -15,6 +15,9 @@ pub struct Conversation {
     pub kind: Option<String>,
     /// The environment it maps to.
     pub env: Option<EnvId>,
+    /// The rule of the configuration that chose that environment, for people. `None`: no rule did.
+    #[serde(default)]
+    pub rule: Option<String>,
     /// Its PTY session in the present generation.
     pub session: Option<SessionId>,
     /// Turns, oldest first.

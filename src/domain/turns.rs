@@ -8,7 +8,7 @@ use super::lease::LeaseKind;
 use super::moment::Span;
 use super::naming;
 use super::outbox::Outbox;
-use super::request::{Answer, Refusal, RefusalKind, TurnTarget};
+use super::request::{Answer, Common, Refusal, RefusalKind, Ruled, TurnTarget};
 use super::state::State;
 use super::turn::{Conversation, TakenOver, Turn, TurnSource, TurnStatus};
 use super::words;
@@ -30,6 +30,34 @@ pub(super) struct TurnRequest {
     pub new_env: EnvId,
     pub new_session: SessionId,
     pub lease_ttl: Span,
+}
+
+impl TurnTarget {
+    /// What shall be made if there is none, and which fields of it were asked for explicitly; or else which one was named.
+    fn wanted(&self) -> Result<(&EnvSpec, &[String]), &str> {
+        match self {
+            Self::Named(text) => Err(text),
+            Self::Spec { spec, explicit } => Ok((spec, explicit)),
+            Self::Ruled(ruled) => Ok((&ruled.spec, &ruled.explicit)),
+        }
+    }
+
+    fn ruled(&self) -> Option<&Ruled> {
+        match self {
+            Self::Ruled(ruled) => Some(ruled),
+            Self::Named(_) | Self::Spec { .. } => None,
+        }
+    }
+
+    /// The environment that all conversations of the rule have.
+    fn common(&self) -> Option<&Common> {
+        self.ruled()?.common.as_ref()
+    }
+
+    /// The rule that it goes by.
+    fn rule(&self) -> Option<&str> {
+        self.ruled().map(|ruled| ruled.rule.as_str())
+    }
 }
 
 impl Conversation {
@@ -70,26 +98,22 @@ impl State {
             let message = format!("turn {} has already begun", request.turn);
             return Err(Refusal::new(RefusalKind::Usage, message, "begin a turn with a fresh id"));
         }
-        match &request.target {
-            TurnTarget::Named(text) => {
-                let env = self.find(text)?;
-                self.check_usable(&env)
+        let (spec, explicit) = match request.target.wanted() {
+            Ok(wanted) => wanted,
+            Err(text) => return self.check_usable(&self.find(text)?),
+        };
+        check_spec(spec)?;
+        match self.own_environment(&request.conversation, spec, request.target.common())? {
+            Some(env) if serves_one_turn(env) => self.check_endpoint(&env.spec),
+            Some(env) => {
+                check_conflicts(env, spec, explicit)?;
+                self.check_usable(&env.id)
             }
-            TurnTarget::Spec { spec, explicit } => {
-                check_spec(spec)?;
-                match self.own_environment(&request.conversation, spec) {
-                    Some(env) if serves_one_turn(env) => self.check_endpoint(&env.spec),
-                    Some(env) => {
-                        check_conflicts(env, spec, explicit)?;
-                        self.check_usable(&env.id)
-                    }
-                    None if self.environments.contains_key(&request.new_env) => {
-                        let message = format!("an environment {} exists already", request.new_env);
-                        Err(Refusal::new(RefusalKind::Usage, message, "begin the turn with a fresh id"))
-                    }
-                    None => self.check_endpoint(spec),
-                }
+            None if self.environments.contains_key(&request.new_env) => {
+                let message = format!("an environment {} exists already", request.new_env);
+                Err(Refusal::new(RefusalKind::Usage, message, "begin the turn with a fresh id"))
             }
+            None => self.check_endpoint(spec),
         }
     }
 
@@ -115,20 +139,33 @@ impl State {
         Err(Refusal::new(RefusalKind::Unreachable, message, "`hermes-tui doctor` says what was tried"))
     }
 
-    /// The environment of a conversation: its own, else for scope `shared` one that others share.
-    fn own_environment(&self, conversation: &ConversationId, spec: &EnvSpec) -> Option<&Environment> {
+    /// The environment of a conversation: its own; else the one that all of its rule have; else for scope `shared` one
+    /// that others share.
+    fn own_environment(
+        &self,
+        conversation: &ConversationId,
+        spec: &EnvSpec,
+        common: Option<&Common>,
+    ) -> Result<Option<&Environment>, Refusal> {
         let mapped = self.conversations.get(conversation).and_then(|c| c.env.as_ref());
         if let Some(env) = mapped.and_then(|id| self.environments.get(id)) {
-            return Some(env);
+            return Ok(Some(env));
+        }
+        if let Some(common) = common {
+            let found = self.named(&common.name, &spec.endpoint, common.anywhere)?;
+            return found
+                .map_or(Ok(None), |env| if serves_one_turn(env) { Err(of_one_turn(env)) } else { Ok(Some(env)) });
         }
         let shared = |env: &&Environment| {
             spec.scope == Scope::Shared
                 && env.spec.scope == Scope::Shared
+                && !env.books.by_name
                 && env.origin == Origin::Managed
                 && (env.spec.backend, &env.spec.endpoint) == (spec.backend, &spec.endpoint)
                 && (env.spec.persistence, &env.spec.image) == (spec.persistence, &spec.image)
+                && (env.spec.network, env.spec.on_host) == (spec.network, spec.on_host)
         };
-        self.environments.values().find(shared)
+        Ok(self.environments.values().find(shared))
     }
 
     /// An ephemeral environment whose only turn has just been interrupted goes at once.
@@ -142,16 +179,23 @@ impl State {
 
     /// The environment for this turn; made if there is none that fits.
     fn place(&mut self, out: &mut Outbox, request: &TurnRequest) -> EnvId {
-        let (spec, explicit) = match &request.target {
-            TurnTarget::Named(text) => return self.find(text).unwrap_or_else(|_| request.new_env.clone()),
-            TurnTarget::Spec { spec, explicit } => (spec, explicit),
+        let (spec, explicit) = match request.target.wanted() {
+            Ok(wanted) => wanted,
+            Err(text) => return self.find(text).unwrap_or_else(|_| request.new_env.clone()),
         };
-        let conversation = &request.conversation;
-        if let Some(env) = self.own_environment(conversation, spec).filter(|env| fits_again(env, spec, explicit)) {
+        let (conversation, common) = (&request.conversation, request.target.common());
+        let own = self.own_environment(conversation, spec, common).unwrap_or_default();
+        if let Some(env) = own.filter(|env| fits_again(env, spec, explicit)) {
             return env.id.clone();
         }
-        let name = self.free_name(&spec.endpoint, &naming::from_conversation(conversation));
-        self.list_new(out, request.new_env.clone(), name, spec)
+        let wanted = common.map_or_else(|| naming::from_conversation(conversation), |common| common.name.clone());
+        let name = self.free_name(&spec.endpoint, &wanted);
+        let by_name = common.is_some_and(|common| common.name == name);
+        let env = self.list_new(out, request.new_env.clone(), name, spec);
+        if let Some(env) = self.edit(out, &env) {
+            env.books.by_name = by_name;
+        }
+        env
     }
 
     /// Lists a new environment.
@@ -185,6 +229,10 @@ impl State {
         let conversation = self.conversations.entry(id.clone()).or_insert_with(|| Conversation::new(id.clone(), now));
         conversation.title = request.title.clone().or(conversation.title.take());
         conversation.kind = request.kind.clone().or(conversation.kind.take());
+        let moves = conversation.env.as_ref() != Some(env);
+        if moves {
+            conversation.rule = request.target.rule().map(str::to_owned);
+        }
         conversation.env = Some(env.clone());
         conversation.ended = None;
         conversation.last_active = now;
@@ -210,7 +258,10 @@ impl State {
             Some(prompt) if !prompt.is_empty() => format!("turn {number} of {id}: {prompt}"),
             _ => format!("turn {number} of {id}"),
         };
-        let notice = Notice::new(NoticeKind::TurnBegan, format!("{detail} began"));
+        let chosen = request.target.rule().filter(|_| moves).map(|rule| format!(", where {rule} puts it"));
+        let name = self.environments.get(env).map_or_else(String::new, |env| format!(" in {}", env.name));
+        let place = chosen.map(|chosen| name + &chosen).unwrap_or_default();
+        let notice = Notice::new(NoticeKind::TurnBegan, format!("{detail} began{place}"));
         out.announce(notice.env(env).conversation(id).turn(&request.turn));
         detail
     }
@@ -357,6 +408,13 @@ pub(super) fn start_again(env: &Environment) -> String {
 
 fn serves_one_turn(env: &Environment) -> bool {
     env.spec.scope == Scope::Turn && env.is_ephemeral() && env.origin == Origin::Managed
+}
+
+/// The refusal of one that is to serve many, and goes with its turn.
+fn of_one_turn(env: &Environment) -> Refusal {
+    let message =
+        format!("{} is to serve several conversations, but it is of scope turn and goes with its turn", env.name);
+    Refusal::new(RefusalKind::Policy, message, "wait for its end, rename it, or let the rule name another")
 }
 
 /// Whether a conversation's environment serves its next turn, too. One of scope `turn` does only where a new sandbox is

@@ -410,3 +410,26 @@ fn a_turn_ends_with_its_connection_also_after_a_host_that_died() {
         wait_for("the end of the turn", || newest_turn(&profile, "talk").filter(|turn| !turn["ended"].is_null()));
     assert_eq!((&turn["status"], &turn["number"]), (&json!("interrupted"), &json!(2)));
 }
+
+#[test]
+fn rules_of_the_configuration_place_it_by_its_client_its_folder_and_its_kind() {
+    let profile = Profile::new();
+    fs::create_dir(profile.path().join("config")).unwrap();
+    let folder = std::env::current_dir().unwrap().display().to_string();
+    let text = format!(
+        "[[rule]]\nkind = \"cron\"\nidle = 7\n\
+         [[rule]]\nsource = \"a test\"\ncwd = {folder:?}\nenv_name = \"tests\"\npersistence = \"ephemeral\"\n"
+    );
+    fs::write(profile.path().join("config/config.toml"), text).unwrap();
+    let mut client = Client::new(&profile, &[]);
+    client.run("true");
+    let list = client.does("list_environments", json!({}));
+    let env = &list["environments"][0];
+    assert_eq!(
+        (&env["name"], &env["persistence"], &env["scope"]),
+        (&json!("tests"), &json!("ephemeral"), &json!("shared"))
+    );
+    let begun = client.does("begin_turn", json!({"conversation": "nightly", "kind": "cron"}));
+    assert_eq!(begun["rule"], "rule 1 (kind = \"cron\")");
+    client.close();
+}

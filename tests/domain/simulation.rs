@@ -268,6 +268,20 @@ pub fn spec(n: u8) -> EnvSpec {
     }
 }
 
+/// Some turns begin by a rule that gives all of its conversations one environment, and some by one that gives each its own.
+fn target(n: u8) -> TurnTarget {
+    let (spec, explicit) = (spec(n), Vec::new());
+    match n / 10 % 4 {
+        0 => {
+            let common = Some(Common { name: "main".into(), anywhere: n.is_multiple_of(2) });
+            let spec = EnvSpec { scope: Scope::Shared, ..spec };
+            TurnTarget::Ruled(Box::new(Ruled { rule: "rule 1".into(), common, spec, explicit }))
+        }
+        1 => TurnTarget::Ruled(Box::new(Ruled { rule: "rule 2".into(), common: None, spec, explicit })),
+        _ => TurnTarget::Spec { spec: Box::new(spec), explicit },
+    }
+}
+
 fn conversation(n: u8) -> ConversationId {
     ConversationId::new(format!("c{}", n % 4))
 }
@@ -388,10 +402,7 @@ impl World {
 
     pub fn step(&mut self, step: &Step) -> Result<(), String> {
         match step.clone() {
-            Step::Begin { conversation: c, spec: s } => {
-                let target = TurnTarget::Spec { spec: Box::new(spec(s)), explicit: Vec::new() };
-                self.begin(c, target)
-            }
+            Step::Begin { conversation: c, spec: s } => self.begin(c, target(s)),
             Step::BeginNamed { conversation: c, env } => {
                 let env = self.env(env);
                 self.begin(c, TurnTarget::Named(env.0))

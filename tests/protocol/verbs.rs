@@ -96,6 +96,9 @@ fn leaves(command: &clap::Command, before: &str, into: &mut BTreeSet<String>) {
 #[test]
 fn every_verb_prints_what_the_schema_says() {
     let runs = Runs::new();
+    let config = runs.profile.path().join("config");
+    std::fs::create_dir_all(&config).unwrap();
+    std::fs::write(config.join("config.toml"), "[[rule]]\nkind = \"main\"\nsource = \"tests\"\n").unwrap();
     runs.good("doctor");
     for verb in ["config show", "config check", "config path", "util man", "util completions bash"] {
         runs.good(verb);
@@ -148,7 +151,9 @@ fn every_verb_prints_what_the_schema_says() {
     runs.good("env new d --ephemeral");
     runs.good("env rm d --yes");
 
-    let turn = runs.good("turn begin --conversation c1 --title t --kind main --prompt p");
+    let turn = runs.good("turn begin --conversation c1 --title t --kind main --source tests --cwd / --prompt p");
+    assert!(turn["rule"].is_string(), "{turn}");
+    assert!(runs.good("env show c1")["environment"]["rules"][0]["rule"].is_string());
     let session = turn["session"].as_str().unwrap().to_owned();
     runs.good("exec --conversation c1 --shell cd");
     let (code, failed) = runs.run("exec --conversation c1 -- false");

@@ -2,6 +2,7 @@
 
 use super::super::context::Context;
 use super::super::output::Failure;
+use super::super::turn::place;
 use super::kept::Kept;
 use super::link::Link;
 use crate::api::protocol::{ConversationRef, Nothing, SpecFlags, TurnBegin};
@@ -106,7 +107,8 @@ impl Hub {
         self.bind(&known, begin).await
     }
 
-    async fn bind(&self, known: &Known, begin: TurnBegin) -> Result<Value, ApiError> {
+    async fn bind(&self, known: &Known, mut begin: TurnBegin) -> Result<Value, ApiError> {
+        begin.cwd = place(None);
         let link = self.link().await?;
         let reply = link.call(&ApiCall::TurnBegin(Box::new(begin))).await?;
         let turn = reply["turn"].as_str().unwrap_or_default().to_owned();
@@ -120,9 +122,9 @@ impl Hub {
         Ok(lock(&known.begun).as_ref().is_some_and(|(begun, to)| turn == begun.as_str() && !to.ptr_eq(&link)))
     }
 
-    /// The conversation as the host lists it, with an open turn: one is begun where there is none. `title` is for a
-    /// conversation that is new.
-    pub(super) async fn in_turn(&self, conversation: &str, title: Option<String>) -> Result<Value, ApiError> {
+    /// The conversation as the host lists it, with an open turn: one is begun where there is none. A conversation that
+    /// is new is called like the client.
+    pub(super) async fn in_turn(&self, conversation: &str, client: Option<String>) -> Result<Value, ApiError> {
         let known = self.known(conversation);
         let _alone = known.beginning.lock().await;
         let title = match self.listed(conversation).await? {
@@ -130,11 +132,12 @@ impl Hub {
                 None
             }
             Some(listed) => return Ok(listed),
-            None => title,
+            None => client.clone(),
         };
         let begin = TurnBegin {
             conversation: conversation.to_owned(),
             title,
+            source: client,
             spec: SpecFlags { endpoint: self.context.endpoint.clone(), ..SpecFlags::default() },
             with_connection: true,
             lease_ttl_seconds: Some(LEASE_SECONDS),

@@ -47,7 +47,7 @@ pub(super) struct Mcp {
 
 /// Who calls a tool, and whether it is still wanted.
 struct Asked {
-    /// The name of the client, for the title of a new conversation.
+    /// The name of the client: the source of its turns, and the title of a new conversation.
     client: Option<String>,
     cancel: CancellationToken,
 }

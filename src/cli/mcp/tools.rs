@@ -35,6 +35,11 @@ pub(super) const TOOLS: &[Tool] = &[
         params: &[
             CONVERSATION,
             takes("title", Kind::Text, "Title of the conversation, shown to the person."),
+            takes(
+                "kind",
+                Kind::Text,
+                "Kind of the conversation: main, subagent, cron and so on. The person's rules go by it.",
+            ),
             takes("prompt", Kind::Text, "What the user asked, shown to the person."),
             takes("env_name", Kind::Text, "Use this existing environment; not together with the arguments below."),
             takes("backend", Kind::OneOf(&["local", "docker"]), "Kind of sandbox. Default: as configured, else local."),

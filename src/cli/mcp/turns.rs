@@ -61,7 +61,9 @@ pub(super) async fn begin(hub: &Hub, args: &Args, client: Option<String>) -> Res
     }
     let begin = TurnBegin {
         conversation: hub.conversation(args.given("conversation")),
-        title: args.owned("title").or(client),
+        title: args.owned("title").or_else(|| client.clone()),
+        kind: args.owned("kind"),
+        source: client,
         prompt: args.owned("prompt"),
         env_name: args.owned("env_name"),
         spec,
