@@ -11,6 +11,8 @@ mod endpoints;
 mod engine;
 #[path = "docker/images.rs"]
 mod images;
+#[path = "docker/labels.rs"]
+mod labels;
 #[path = "docker/mock.rs"]
 mod mock;
 #[path = "docker/own_engine.rs"]

@@ -4,7 +4,7 @@
 use crate::backend::details::{Details, Place};
 use crate::domain::{
     BackendKind, Call, CallId, Conversation, Deed, EndpointId, EnvId, Environment, Holder, Moment, Notice, Origin,
-    Persistence, Phase, Session, SessionId, SessionState, Span, State, Turn, Verdict,
+    Persistence, Phase, Session, SessionId, SessionState, Span, State, TheirRetention, Turn, Verdict,
 };
 use crate::runtime::event_log::Gap;
 use crate::runtime::redact::{label, redact};
@@ -176,12 +176,13 @@ pub fn environment(state: &State, now: Moment, env: &Environment, extra: &EnvExt
 /// What is known of one that is not ours.
 fn watched(env: &Environment) -> Option<Value> {
     let watched = env.watched.as_ref()?;
-    let leak = watched.leak.as_ref().map(|leak| json!({"kind": leak.kind, "evidence": leak.evidence}));
+    let leak = env.leak().map(|leak| json!({"kind": leak.kind, "evidence": leak.evidence}));
     Some(json!({
         "profile": watched.profile,
         "task": watched.task,
         "home": watched.home,
         "maker": (env.origin == Origin::Hermes).then(|| env.maker()),
+        "retention": watched.retention.as_ref().map(TheirRetention::word),
         "leak": leak,
         "made": (watched.made > Moment::default()).then(|| time(watched.made)),
         "swept_from": env.swept_from().map(time),

@@ -320,6 +320,7 @@ fn show(out: &Printer, env: &Value) -> Result<(), Failure> {
         ("task", text(&env["watched"], "task")),
         ("home", text(&env["watched"], "home")),
         ("hermes", text(&env["watched"], "maker")),
+        ("its label", text(&env["watched"], "retention")),
         ("leaked", text(&env["watched"]["leak"], "evidence")),
         ("paused", if env["paused"] == true { "by somebody else".to_owned() } else { String::new() }),
         ("isolation", text(env, "isolation")),

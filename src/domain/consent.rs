@@ -2,13 +2,13 @@
 
 use super::books::{Cause, End};
 use super::effect::Deed;
-use super::environment::{Environment, Origin, Persistence, Phase};
+use super::environment::{Environment, Origin, Persistence, Phase, Retention};
 use super::id::Generation;
 use super::idle::GRACE;
 use super::moment::{Moment, Span};
 use super::outbox::Outbox;
 use super::state::State;
-use super::watched::{Allowance, Consent, HermesReap, Leak};
+use super::watched::{Allowance, Consent, HermesReap, Leak, TheirRetention};
 use super::words;
 
 /// The `lifetime_seconds` of a hermes-agent that sets none.
@@ -25,47 +25,56 @@ impl Environment {
         told.unwrap_or("ends it by its own rules")
     }
 
-    /// Why nobody will miss it.
+    /// What its label says becomes of it.
     #[must_use]
-    pub fn leak(&self) -> Option<&Leak> {
-        self.watched.as_ref()?.leak.as_ref()
+    pub fn their_retention(&self) -> Option<&TheirRetention> {
+        self.watched.as_ref()?.retention.as_ref()
     }
 
-    /// What the user consented to, and after how long without use. Leaked ones go after a minute; a persistent one is
-    /// at most stopped, for hermes-agent itself would leave it running.
+    /// Why nobody will miss it. What its hermes-agent finds again by its label is of use to somebody.
+    #[must_use]
+    pub fn leak(&self) -> Option<&Leak> {
+        let found_again = self.their_retention().is_some_and(TheirRetention::is_found_again);
+        self.watched.as_ref()?.leak.as_ref().filter(|_| !found_again)
+    }
+
+    /// What the user consented to, and after how long without use.
     #[must_use]
     pub fn consented(&self) -> Option<(Deed, Span)> {
-        let Allowance { reap, stale_after } = self.books.allowance;
-        match self.spec.persistence {
+        self.allowed(self.books.allowance)
+    }
+
+    /// What a consent comes to. Leaked ones go after a minute; a persistent one is at most stopped, for hermes-agent itself
+    /// would leave it running.
+    fn allowed(&self, Allowance { reap, stale_after }: Allowance) -> Option<(Deed, Span)> {
+        let (deed, idle) = match self.spec.persistence {
             _ if self.origin != Origin::Hermes => None,
-            _ if self.leaks_with_consent() => Some((Deed::Remove, GRACE)),
-            _ if self.is_kept() => None,
+            _ if self.leak().is_some() && reap >= HermesReap::Leaked => Some((Deed::Remove, GRACE)),
             Persistence::Ephemeral if reap >= HermesReap::Ephemeral => Some((Deed::Remove, self.spec.idle)),
             Persistence::Persistent if reap >= HermesReap::Stale => Some((Deed::Stop, stale_after)),
             _ => None,
+        }?;
+        match self.their_retention() {
+            None | Some(TheirRetention::Known(Retention::RemoveOnSessionEnd)) => Some((deed, idle)),
+            // It is stopped by its hermes-agent, too, which starts it again when its session goes on.
+            Some(TheirRetention::Known(Retention::StopOnSessionEnd)) => Some((Deed::Stop, idle)),
+            Some(TheirRetention::Known(Retention::IdleTtl)) => {
+                let ttl = self.watched.as_ref()?.ttl?;
+                Some((deed, if idle > Span::ZERO { idle.max(ttl) } else { idle }))
+            }
+            Some(TheirRetention::Known(Retention::KeepRunning) | TheirRetention::Other(_)) => None,
         }
-    }
-
-    /// Whether its own label keeps it running.
-    fn is_kept(&self) -> bool {
-        self.watched.as_ref().is_some_and(|watched| watched.kept)
     }
 
     fn leaks_with_consent(&self) -> bool {
         self.origin == Origin::Hermes && self.leak().is_some() && self.books.allowance.reap >= HermesReap::Leaked
     }
 
-    /// The least value of `[hermes] reap` that would let us end it; `None` if none would.
+    /// The least value of `[hermes] reap` that would let us end it, and how; `None` if none would.
     #[must_use]
-    pub fn consent_needed(&self) -> Option<HermesReap> {
-        match self.spec.persistence {
-            _ if self.origin != Origin::Hermes => None,
-            _ if self.leak().is_some() => Some(HermesReap::Leaked),
-            _ if self.is_kept() => None,
-            Persistence::Ephemeral => Some(HermesReap::Ephemeral),
-            Persistence::Persistent => Some(HermesReap::Stale),
-            Persistence::Unknown => None,
-        }
+    pub fn consent_needed(&self) -> Option<(HermesReap, Deed)> {
+        let all = [HermesReap::Leaked, HermesReap::Ephemeral, HermesReap::Stale];
+        all.into_iter().find_map(|reap| Some((reap, self.allowed(Allowance { reap, ..self.books.allowance })?.0)))
     }
 
     /// Why it ends at its idle deadline.
@@ -101,11 +110,16 @@ impl Environment {
     }
 
     /// From when on the next start of its hermes-agent deletes it: it sweeps containers that have been stopped for
-    /// twice its lifetime. Known only where we saw the stop.
+    /// twice its lifetime, but for those that its label spares. Known only where we saw the stop.
     #[must_use]
     pub fn swept_from(&self) -> Option<Moment> {
-        let stopped = self.origin == Origin::Hermes && self.phase == Phase::Stopped;
+        let stopped = self.origin == Origin::Hermes && self.phase == Phase::Stopped && !self.is_spared();
         stopped.then(|| Some(self.last_ending.as_ref()?.at + self.fuse())).flatten()
+    }
+
+    /// Whether its hermes-agent spares it while it is stopped.
+    fn is_spared(&self) -> bool {
+        self.their_retention() == Some(&TheirRetention::Known(Retention::StopOnSessionEnd))
     }
 
     /// For how long its hermes-agent leaves it alone once it is stopped.
@@ -136,6 +150,13 @@ impl Environment {
         let fuse = words::span(self.fuse());
         match (self.origin, deed) {
             (Origin::Managed, _) => Vec::new(),
+            (Origin::Hermes, Deed::Stop) if self.is_spared() => vec![
+                "hermes-agent made it and uses it by itself; commands that it runs there now are cut off".to_owned(),
+                "its label says that it is stopped at the end of its session: hermes-agent spares it while it is \
+                 stopped, and starts it again when the session goes on"
+                    .to_owned(),
+                survives,
+            ],
             (Origin::Hermes, Deed::Stop) => vec![
                 "hermes-agent made it and uses it by itself; commands that it runs there now are cut off".to_owned(),
                 format!(

@@ -78,8 +78,15 @@ fn not_ours(env: &Environment, now: Moment) -> String {
     let leak = env.leak().map(|leak| format!("leaked ({}): {}; ", leak.kind.word(), leak.evidence)).unwrap_or_default();
     let maker = format!("{leak}hermes: {}", env.maker());
     let sweep = env.swept_from().map(|at| format!("; {}", sweep(at, now))).unwrap_or_default();
-    let Some(needed) = env.consent_needed() else { return format!("{maker}{sweep}; never ended by us") };
-    let deed = if needed == HermesReap::Stale { "stop it once it is stale" } else { "remove it" };
+    let Some((needed, deed)) = env.consent_needed() else {
+        let label = env.their_retention().map(|retention| format!(", for its label says {}", retention.word()));
+        return format!("{maker}{sweep}; never ended by us{}", label.unwrap_or_default());
+    };
+    let deed = match (needed, deed) {
+        (HermesReap::Stale, _) => "stop it once it is stale",
+        (_, Deed::Stop) => "stop it",
+        (_, Deed::Remove) => "remove it",
+    };
     let place = match env.watched.as_ref().and_then(|watched| watched.profile.as_deref()) {
         Some(profile) => format!("[hermes.profiles.{}]", words::quoted(profile)),
         None => "[hermes]".to_owned(),
@@ -169,6 +176,9 @@ fn facts_of_others(env: &Environment) -> Vec<Fact> {
         if !parts.is_empty() {
             facts.push(fact("maker", format!("hermes-agent, {}", parts.join(", "))));
         }
+    }
+    if let Some(retention) = env.their_retention() {
+        facts.push(fact("retention", format!("{}, by its hermes-agent's label", retention.word())));
     }
     if let Some(leak) = env.leak() {
         facts.push(fact("leaked", format!("{}: {}", leak.kind.word(), leak.evidence)));

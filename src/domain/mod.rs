@@ -60,4 +60,4 @@ pub use taken::PATIENCE;
 pub use told::{Told, ToldCall, ToldTurn};
 pub use turn::{Call, CallSource, Conversation, TakenOver, Turn, TurnSource, TurnStatus};
 pub use verdict::{Fact, Verdict, VerdictKind};
-pub use watched::{Allowance, Consent, HermesReap, Leak, LeakKind, Watched};
+pub use watched::{Allowance, Consent, HermesReap, Leak, LeakKind, TheirRetention, Watched};

@@ -1,6 +1,8 @@
 //! What is known of a sandbox that somebody else made, and what the user consents to.
 
+use super::environment::Retention;
 use super::moment::{Moment, Span};
+use super::words;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -20,8 +22,56 @@ pub struct Watched {
     pub leak: Option<Leak>,
     /// When it was made.
     pub made: Moment,
-    /// Its label says that it runs on whatever happens.
-    pub kept: bool,
+    /// What its label says becomes of it. `None`: it has no such label, as none of a released hermes-agent has.
+    pub retention: Option<TheirRetention>,
+    /// For how long one with `idle_ttl` is left unused before its hermes-agent removes it, where its home tells.
+    pub ttl: Option<Span>,
+}
+
+/// What the label of a hermes-agent says becomes of a container that serves one of its sessions.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TheirRetention {
+    /// One that means the same here.
+    Known(Retention),
+    /// A word that is not known here.
+    Other(String),
+}
+
+impl TheirRetention {
+    /// The word of a label.
+    #[must_use]
+    pub fn read(label: &str) -> Self {
+        let all =
+            [Retention::StopOnSessionEnd, Retention::KeepRunning, Retention::RemoveOnSessionEnd, Retention::IdleTtl];
+        let known = all.into_iter().find(|one| words::retention(*one) == label);
+        known.map_or_else(|| Self::Other(label.to_owned()), Self::Known)
+    }
+
+    /// What it means here, where that is known.
+    #[must_use]
+    pub fn known(&self) -> Option<Retention> {
+        match self {
+            Self::Known(retention) => Some(*retention),
+            Self::Other(_) => None,
+        }
+    }
+
+    /// As the label says it.
+    #[must_use]
+    pub fn word(&self) -> &str {
+        match self {
+            Self::Known(retention) => words::retention(*retention),
+            Self::Other(word) => word,
+        }
+    }
+
+    /// Whether its hermes-agent may find such a container again and go on with it, also one that it left behind. Of a word
+    /// that is not known here that is assumed.
+    #[must_use]
+    pub fn is_found_again(&self) -> bool {
+        *self != Self::Known(Retention::RemoveOnSessionEnd)
+    }
 }
 
 /// Why a sandbox that a hermes-agent made is of no use to anybody.

@@ -1,5 +1,6 @@
 //! Labels of the containers that a hermes-agent makes. They are its containers' identity; their names are random.
 
+use crate::domain::TheirRetention;
 use std::collections::HashMap;
 
 /// The label that every container of a hermes-agent carries.
@@ -21,7 +22,7 @@ pub struct Labels {
     /// The task key that it serves, sanitised.
     pub task: Option<String>,
     /// What becomes of a container of one session, where its hermes-agent knows of such a thing.
-    pub retention: Option<String>,
+    pub retention: Option<TheirRetention>,
 }
 
 impl Labels {
@@ -30,7 +31,11 @@ impl Labels {
     pub fn read(labels: &HashMap<String, String>) -> Option<Self> {
         let get = |name: &str| labels.get(name).filter(|text| !text.is_empty()).cloned();
         let marked = labels.get(MARK).is_some_and(|value| value == MARKED);
-        marked.then(|| Self { profile: get(PROFILE), task: get(TASK), retention: get(RETENTION) })
+        marked.then(|| Self {
+            profile: get(PROFILE),
+            task: get(TASK),
+            retention: get(RETENTION).map(|word| TheirRetention::read(&word)),
+        })
     }
 
     /// Whether it was made for one look at the image.
@@ -57,6 +62,7 @@ pub fn matches(label: &str, text: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::Retention;
 
     #[test]
     fn only_the_mark_makes_a_container_one_of_hermes() {
@@ -71,6 +77,11 @@ mod tests {
         let found = found.expect("one of hermes");
         assert!(found.is_probe());
         assert_eq!((found.profile.as_deref(), found.retention), (Some("p"), None));
+        let retention =
+            |word: &str| labels(&[("hermes-agent", "1"), (RETENTION, word)]).and_then(|found| found.retention);
+        assert_eq!(retention("idle_ttl"), Some(TheirRetention::Known(Retention::IdleTtl)));
+        assert_eq!(retention("for_ever"), Some(TheirRetention::Other("for_ever".to_owned())));
+        assert_eq!(retention(""), None);
     }
 
     #[test]

@@ -15,6 +15,8 @@ const LARGEST: u64 = 1 << 20;
 const LIFETIME: Span = Span::seconds(300);
 /// The shortest that the age of what is swept is worked out from.
 const SHORTEST: Span = Span::seconds(60);
+/// For how long a container of one session with `idle_ttl` is left unused where nothing is said.
+const SESSION_TTL: Span = Span::seconds(3600);
 
 /// What the file says. `None` = nothing that is understood.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,6 +29,9 @@ pub struct Settings {
     pub container_persistent: Option<bool>,
     /// Containers are left running, and found again by the next process.
     pub persist_across_processes: Option<bool>,
+    /// After so many seconds without use it removes the container of one session whose label is `idle_ttl`; zero is
+    /// the lifetime. Not in release 0.19.
+    pub session_ttl_seconds: Option<u64>,
     /// Each start deletes containers that ended a while ago.
     pub orphan_reaper: Option<bool>,
     /// Where the files of containers are, where it is not in the home.
@@ -68,6 +73,11 @@ impl Settings {
         if let (Some(value), None) = (&lifetime, lifetime_seconds) {
             odd("lifetime_seconds", value);
         }
+        let ttl = terminal.docker_session_container_ttl_seconds.filter(|value| *value != Scalar::Nothing);
+        let session_ttl_seconds = ttl.as_ref().and_then(Scalar::number);
+        if let (Some(value), None) = (&ttl, session_ttl_seconds) {
+            odd("docker_session_container_ttl_seconds", value);
+        }
         let backend = terminal.backend.or(terminal.env_type).and_then(|value| value.text());
         let sandbox_dir = terminal.sandbox_dir.and_then(|value| value.text()).map(PathBuf::from);
         Ok(Self {
@@ -75,6 +85,7 @@ impl Settings {
             lifetime_seconds,
             container_persistent: terminal.container_persistent.and_then(|value| value.truth()),
             persist_across_processes: terminal.docker_persist_across_processes.and_then(|value| value.truth()),
+            session_ttl_seconds,
             orphan_reaper: terminal.docker_orphan_reaper.and_then(|value| value.truth()),
             sandbox_dir: sandbox_dir.filter(|path| path.is_absolute()),
             warnings,
@@ -85,6 +96,16 @@ impl Settings {
     #[must_use]
     pub fn lifetime(&self) -> Span {
         self.lifetime_seconds.map_or(LIFETIME, Span::seconds)
+    }
+
+    /// After this time without use it removes the container of one session whose label is `idle_ttl`.
+    #[must_use]
+    pub fn session_ttl(&self) -> Span {
+        match self.session_ttl_seconds {
+            None => SESSION_TTL,
+            Some(0) => self.lifetime(),
+            Some(seconds) => Span::seconds(seconds),
+        }
     }
 
     /// Whether containers are left running.
@@ -139,6 +160,7 @@ struct Terminal {
     lifetime_seconds: Option<Scalar>,
     container_persistent: Option<Scalar>,
     docker_persist_across_processes: Option<Scalar>,
+    docker_session_container_ttl_seconds: Option<Scalar>,
     docker_orphan_reaper: Option<Scalar>,
     sandbox_dir: Option<Scalar>,
 }
@@ -263,6 +285,16 @@ mod tests {
         assert_eq!(found.swept_after(), Some(Span::seconds(120)));
         assert_eq!(found.sandboxes(Path::new("/h")), PathBuf::from("/srv/boxes"));
         assert!(found.warnings.is_empty(), "{:?}", found.warnings);
+    }
+
+    #[test]
+    fn how_long_a_session_is_kept_is_told_or_an_hour_and_zero_is_the_lifetime() {
+        let ttl = |text: &str| Settings::parse(text).expect("understood").session_ttl();
+        assert_eq!(ttl(""), Span::hours(1));
+        assert_eq!(ttl("terminal: {docker_session_container_ttl_seconds: 7200}"), Span::hours(2));
+        assert_eq!(ttl("terminal: {docker_session_container_ttl_seconds: 0, lifetime_seconds: 90}"), Span::seconds(90));
+        let odd = Settings::parse("terminal: {docker_session_container_ttl_seconds: soon}").expect("understood");
+        assert_eq!((odd.session_ttl(), odd.warnings.len()), (Span::hours(1), 1));
     }
 
     #[test]

@@ -115,9 +115,15 @@ impl World {
             return Err(format!("{} was made by somebody else and was torn down by {event:?}", env.id));
         }
         let made = self.sandboxes.values().find(|one| one.env == env.id);
-        let leaked = made.and_then(|one| one.watched.as_ref()).is_some_and(|watched| watched.leak.is_some());
+        let watched = made.and_then(|one| one.watched.as_ref());
+        let label = watched.and_then(|watched| watched.retention.as_ref()).map(TheirRetention::word);
+        let leaked = label.is_none() && watched.is_some_and(|watched| watched.leak.is_some());
         let reap = self.consent.of(Some("work"));
         let (allowed, idle) = match made.map_or(Persistence::Unknown, |one| one.spec.persistence) {
+            _ if label == Some("keep_running") => (false, Span::ZERO),
+            Persistence::Ephemeral if label == Some("stop_on_session_end") => {
+                (reap >= HermesReap::Ephemeral && deed == Deed::Stop, Span::seconds(300))
+            }
             _ if leaked => (reap >= HermesReap::Leaked && deed == Deed::Remove, Span::seconds(60)),
             Persistence::Ephemeral => (reap >= HermesReap::Ephemeral && deed == Deed::Remove, Span::seconds(300)),
             Persistence::Persistent => (reap >= HermesReap::Stale && deed == Deed::Stop, STALE),

@@ -595,3 +595,125 @@ fn a_sandbox_of_another_origin_is_not_taken_for_ours() {
     desk.snapshot(&place(), vec![decoy]);
     assert_eq!(desk.phase("a"), Phase::Lost);
 }
+
+/// One with the label of a container of one session.
+fn labelled(id: &str, persistence: Persistence, label: &str, ttl: Option<Span>) -> FoundSandbox {
+    let mut one = theirs(id, persistence);
+    if let Some(watched) = &mut one.watched {
+        watched.retention = Some(TheirRetention::read(label));
+        watched.ttl = ttl;
+    }
+    one
+}
+
+#[test]
+fn no_consent_goes_against_the_label_of_a_session() {
+    let hour = Some(Span::hours(1));
+    let day = Some(Span::hours(24 * 30));
+    let week = Span::hours(7 * 24);
+    let (persistent, ephemeral) = (Persistence::Persistent, Persistence::Ephemeral);
+    // What becomes of a running one without any use, and after how long.
+    for (label, ttl, persistence, expected) in [
+        ("keep_running", None, persistent, None),
+        ("keep_running", None, ephemeral, None),
+        ("stop_on_session_end", None, persistent, Some((Deed::Stop, week))),
+        ("stop_on_session_end", None, ephemeral, Some((Deed::Stop, Span::seconds(300)))),
+        ("remove_on_session_end", None, persistent, Some((Deed::Stop, week))),
+        ("remove_on_session_end", None, ephemeral, Some((Deed::Remove, Span::seconds(300)))),
+        ("idle_ttl", hour, persistent, Some((Deed::Stop, week))),
+        ("idle_ttl", day, persistent, Some((Deed::Stop, Span::hours(24 * 30)))),
+        ("idle_ttl", hour, ephemeral, Some((Deed::Remove, Span::hours(1)))),
+        ("idle_ttl", None, persistent, None),
+        ("idle_ttl", None, ephemeral, None),
+        ("for_ever", None, persistent, None),
+        ("for_ever", None, ephemeral, None),
+    ] {
+        let what = format!("{label} {ttl:?} {persistence:?}");
+        let mut desk = watching(HermesReap::Stale, vec![labelled("h", persistence, label, ttl)]);
+        assert_eq!(desk.env("h").consented(), expected, "{what}");
+        let Some((expected, after)) = expected else {
+            let verdict = desk.verdict("h");
+            assert_eq!(verdict.kind, VerdictKind::NotOurs, "{what}");
+            let said = format!("; never ended by us, for its label says {label}");
+            assert!(verdict.reason.ends_with(&said), "{what}: {}", verdict.reason);
+            assert_eq!(deed(&desk.pass_quietly(Span::hours(24 * 60))), None, "{what}");
+            continue;
+        };
+        assert_eq!(deed(&desk.pass_quietly(Span(after.0 - 1))), None, "{what}: too early");
+        assert_eq!(deed(&desk.pass_quietly(Span(1))), Some(expected), "{what}");
+        let fact = desk.verdict("h").evidence.into_iter().find(|fact| fact.what == "retention").expect("the label");
+        assert_eq!(fact.detail, format!("{label}, by its hermes-agent's label"));
+    }
+}
+
+#[test]
+fn a_stopped_one_is_removed_only_where_its_label_does_so_too() {
+    for (label, expected) in [
+        ("keep_running", None),
+        ("stop_on_session_end", None),
+        ("remove_on_session_end", Some(Deed::Remove)),
+        ("idle_ttl", Some(Deed::Remove)),
+        ("for_ever", None),
+    ] {
+        let one = stopped(labelled("h", Persistence::Ephemeral, label, Some(Span::hours(1))));
+        let mut desk = watching(HermesReap::Stale, vec![one]);
+        assert_eq!(deed(&desk.pass(Span::seconds(299))), None, "{label}");
+        assert_eq!(deed(&desk.pass(Span::hours(24 * 60))), expected, "{label}");
+    }
+}
+
+#[test]
+fn what_is_found_again_by_its_label_is_no_leak() {
+    for (label, leaks) in [
+        ("keep_running", false),
+        ("stop_on_session_end", false),
+        ("idle_ttl", false),
+        ("for_ever", false),
+        ("remove_on_session_end", true),
+    ] {
+        let mut one = labelled("h", Persistence::Unknown, label, Some(Span::hours(1)));
+        one.watched.as_mut().unwrap().leak =
+            Some(Leak { kind: LeakKind::DeadOwner, evidence: "its owner is gone".into() });
+        let mut desk = watching(HermesReap::Leaked, vec![one]);
+        assert_eq!(desk.env("h").leak().is_some(), leaks, "{label}");
+        assert_eq!(deed(&desk.pass_quietly(Span::hours(24 * 60))).is_some(), leaks, "{label}");
+    }
+}
+
+#[test]
+fn its_hermes_agent_spares_a_stopped_one_only_where_its_label_says_so() {
+    for (label, spared) in [
+        (None, false),
+        (Some("stop_on_session_end"), true),
+        (Some("keep_running"), false),
+        (Some("remove_on_session_end"), false),
+        (Some("idle_ttl"), false),
+        (Some("for_ever"), false),
+    ] {
+        let mut one = theirs("h", Persistence::Persistent);
+        one.watched.as_mut().unwrap().retention = label.map(TheirRetention::read);
+        let mut desk = watching(HermesReap::Off, vec![one]);
+        let told = desk.env("h").consequences(Deed::Stop).join("; ");
+        assert_eq!(told.contains("spares it while it is stopped"), spared, "{label:?}: {told}");
+        assert_eq!(told.contains("the next start of hermes-agent deletes it"), !spared, "{label:?}: {told}");
+        desk.ask(Request::EndOther { env: env("h"), deed: Deed::Stop, force: false });
+        let effects = desk.torn_down("h");
+        let warned = effects.iter().any(|effect| {
+            matches!(effect, Effect::Announce(notice) if notice.text.contains("the next start of hermes-agent deletes it"))
+        });
+        assert_eq!((warned, desk.env("h").swept_from().is_some()), (!spared, !spared), "{label:?}");
+    }
+}
+
+#[test]
+fn a_label_that_comes_or_goes_changes_what_may_be_done() {
+    let mut desk = watching(HermesReap::Ephemeral, vec![theirs("h", Persistence::Ephemeral)]);
+    desk.pass(Span::seconds(200));
+    desk.snapshot(&place(), vec![labelled("h", Persistence::Ephemeral, "keep_running", None)]);
+    assert_eq!(deed(&desk.pass_quietly(Span::hours(5))), None);
+    // Not at once, and after a look.
+    assert!(looks(&desk.snapshot(&place(), vec![theirs("h", Persistence::Ephemeral)])));
+    desk.evidence("h", Ok(Evidence::default()));
+    assert_eq!(deed(&desk.pass_quietly(Span::seconds(59))), None);
+    assert_eq!(deed(&desk.pass_quietly(Span::seconds(300))), Some(Deed::Remove));
+}

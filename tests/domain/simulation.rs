@@ -287,18 +287,21 @@ fn conversation(n: u8) -> ConversationId {
 }
 
 impl World {
-    /// A world with one container of a hermes-agent and one of somebody else.
+    /// A world with containers of a hermes-agent and one of somebody else.
     pub fn new() -> Self {
         let mut world = Self { now: Moment(1_000_000_000), ..Self::default() };
-        for (id, origin, persistence, leak) in [
-            ("hermes", Origin::Hermes, Persistence::Persistent, None),
-            ("passing", Origin::Hermes, Persistence::Ephemeral, None),
-            ("probe", Origin::Hermes, Persistence::Persistent, Some(LeakKind::Probe)),
-            ("unknown", Origin::Hermes, Persistence::Unknown, None),
-            (FOREIGN, Origin::Foreign, Persistence::Unknown, None),
+        let probe = || Some(Leak { kind: LeakKind::Probe, evidence: "it is a probe".into() });
+        for (id, origin, persistence, leak, label) in [
+            ("hermes", Origin::Hermes, Persistence::Persistent, None, None),
+            ("passing", Origin::Hermes, Persistence::Ephemeral, None, None),
+            ("probe", Origin::Hermes, Persistence::Persistent, probe(), None),
+            ("unknown", Origin::Hermes, Persistence::Unknown, None, None),
+            ("kept", Origin::Hermes, Persistence::Persistent, probe(), Some("keep_running")),
+            ("spared", Origin::Hermes, Persistence::Ephemeral, None, Some("stop_on_session_end")),
+            (FOREIGN, Origin::Foreign, Persistence::Unknown, None, None),
         ] {
-            let leak = leak.map(|kind| Leak { kind, evidence: "it is a probe".into() });
-            let watched = Watched { profile: Some("work".into()), leak, ..Watched::default() };
+            let retention = label.map(TheirRetention::read);
+            let watched = Watched { profile: Some("work".into()), leak, retention, ..Watched::default() };
             let simulated = Simulated {
                 env: EnvId::new(id),
                 generation: Generation(1),

@@ -344,7 +344,10 @@ fn of_others(env: &Environment, add: &mut impl FnMut(&'static str, String)) {
     if env.origin == Origin::Hermes {
         add("hermes", env.maker().to_owned());
     }
-    if let Some(leak) = &watched.leak {
+    if let Some(retention) = &watched.retention {
+        add("label", retention.word().to_owned());
+    }
+    if let Some(leak) = env.leak() {
         add("leaked", leak.evidence.clone());
     }
 }

@@ -7,7 +7,7 @@ use super::others::{Known, Listed};
 use super::places::MAIN;
 use crate::domain::{
     BackendKind, EndpointId, EnvId, EnvSpec, FoundSandbox, Leak, LeakKind, Moment, Mount, Network, Origin, Persistence,
-    Retention, SandboxId, SandboxState, Scope, Span, Watched,
+    Retention, SandboxId, SandboxState, Scope, Span, TheirRetention, Watched,
 };
 use crate::hermes::home::Home;
 use crate::hermes::labels::{self as theirs, Labels};
@@ -131,7 +131,13 @@ fn persistence(seen: &Seen, origin: Origin) -> Persistence {
 }
 
 /// What it was made from, as the engine tells it. Its variables are nobody's business.
-fn spec(seen: &Seen, endpoint: &EndpointId, persistence: Persistence, idle: Span) -> EnvSpec {
+fn spec(
+    seen: &Seen,
+    endpoint: &EndpointId,
+    persistence: Persistence,
+    idle: Span,
+    label: Option<&TheirRetention>,
+) -> EnvSpec {
     let host = seen.raw.host_config.clone().unwrap_or_default();
     let network = match host.network_mode.as_deref() {
         Some("none") => Network::None,
@@ -148,8 +154,9 @@ fn spec(seen: &Seen, endpoint: &EndpointId, persistence: Persistence, idle: Span
         endpoint: endpoint.clone(),
         image: seen.raw.config.as_ref().and_then(|config| config.image.clone()),
         persistence,
-        scope: Scope::Shared,
-        retention: Retention::KeepRunning,
+        // The label stands on containers of one session.
+        scope: if label.is_some() { Scope::Session } else { Scope::Shared },
+        retention: label.and_then(TheirRetention::known).unwrap_or(Retention::KeepRunning),
         idle,
         mounts: mounts(seen).map(mount).collect(),
         env: BTreeMap::new(),
@@ -184,7 +191,7 @@ pub fn found(
     };
     let Some(labels) = read_labels(seen).filter(|_| listed.origin == Origin::Hermes) else {
         // Never due: nobody consented to anything.
-        let spec = spec(seen, endpoint, persistence, Span::ZERO);
+        let spec = spec(seen, endpoint, persistence, Span::ZERO, None);
         let watched = Watched { made: made(seen), ..Watched::default() };
         return FoundSandbox { spec: Some(Box::new(spec)), watched: Some(Box::new(watched)), ..base };
     };
@@ -198,11 +205,12 @@ pub fn found(
         maker: maker(seen, &labels, &settings),
         leak,
         made: made(seen),
-        kept: labels.retention.as_deref() == Some("keep_running"),
+        retention: labels.retention.clone(),
+        ttl: told.then(|| settings.session_ttl()),
     };
     FoundSandbox {
         name: name(&labels).unwrap_or_else(|| base.name.clone()),
-        spec: Some(Box::new(spec(seen, endpoint, persistence, settings.lifetime()))),
+        spec: Some(Box::new(spec(seen, endpoint, persistence, settings.lifetime(), labels.retention.as_ref()))),
         watched: Some(Box::new(watched)),
         ..base
     }
@@ -225,10 +233,11 @@ fn maker(seen: &Seen, labels: &Labels, settings: &Settings) -> String {
         SandboxState::Paused | SandboxState::Running => {}
         SandboxState::Stopped => return maker_of_ended(seen, labels, settings),
     }
-    match labels.retention.as_deref() {
-        Some("stop_on_session_end") => "stops it at the end of its conversation",
-        Some("remove_on_session_end") => "removes it at the end of its conversation",
-        Some("idle_ttl") => "removes it when it was idle for long",
+    match labels.retention.as_ref().and_then(TheirRetention::known) {
+        Some(Retention::StopOnSessionEnd) => "stops it at the end of its session or when idle",
+        Some(Retention::RemoveOnSessionEnd) => "removes it at the end of its session or when idle",
+        Some(Retention::KeepRunning) => "leaves running, also when its session ends",
+        Some(Retention::IdleTtl) => "removes it when it was idle for long",
         _ if labels.is_probe() => "has no more use for it, and leaves it running",
         _ if leaves => "leaves running",
         _ => "removes it when its process ends",
@@ -237,11 +246,11 @@ fn maker(seen: &Seen, labels: &Labels, settings: &Settings) -> String {
 }
 
 fn maker_of_ended(seen: &Seen, labels: &Labels, settings: &Settings) -> String {
-    let spared = labels.retention.as_deref() == Some("stop_on_session_end");
+    let spared = labels.retention == Some(TheirRetention::Known(Retention::StopOnSessionEnd));
     let finished = seen.raw.state.as_ref().and_then(|state| state.finished_at.as_deref()).and_then(moment);
     match settings.swept_after().zip(finished).filter(|_| !spared && !seen.never_started) {
         Some((age, finished)) => format!("deletes it at its first start after {}", clock(finished + age)),
-        None if settings.leaves_running() => "starts it again when it needs it".to_owned(),
+        None if spared || settings.leaves_running() => "starts it again when it needs it".to_owned(),
         None => "leaves it as it is".to_owned(),
     }
 }
@@ -256,6 +265,9 @@ fn clock(at: Moment) -> String {
 fn leak(seen: &Seen, labels: &Labels, settings: &Settings, told: bool, now: Moment, known: &mut Known) -> Option<Leak> {
     let made = made(seen);
     let leak = |kind, evidence: String| Some(Leak { kind, evidence });
+    if labels.retention.as_ref().is_some_and(TheirRetention::is_found_again) {
+        return None;
+    }
     if labels.is_probe() {
         let evidence =
             format!("its task is {}: hermes-agent ran one command in it, and never comes back", theirs::PROBE);
