@@ -3,6 +3,8 @@
 #![cfg(target_os = "linux")]
 
 mod common;
+#[path = "docker/conversations.rs"]
+mod conversations;
 #[path = "docker/details.rs"]
 mod details;
 #[path = "docker/endpoints.rs"]

@@ -34,6 +34,101 @@ fn the_retention_table() {
     }
 }
 
+/// Has the backend do at once what these effects tell it.
+fn done(desk: &mut Desk, effects: &[Effect]) {
+    if deed(effects).is_some() {
+        desk.torn_down("c-env");
+    }
+}
+
+/// The engine is away for a while; then its list shows the container like this.
+fn engine_restarts(desk: &mut Desk, state: SandboxState) {
+    desk.apply(Event::EndpointDown { endpoint: docker().endpoint, detail: "connection refused".into() });
+    assert_eq!(deed(&desk.pass_quietly(Span::hours(1))), None, "nothing is decided meanwhile");
+    desk.apply(Event::EndpointUp(docker().endpoint));
+    listed(desk, state);
+}
+
+fn listed(desk: &mut Desk, state: SandboxState) {
+    let env = desk.env("c-env");
+    let found = FoundSandbox { generation: env.generation, ..found("c-env", state, env.spec.clone()) };
+    desk.snapshot(&docker().endpoint, vec![found]);
+}
+
+#[test]
+fn the_container_of_a_conversation_is_kept_or_ended_by_its_retention_alone() {
+    use Phase::{Absent, Ready, Stopped};
+    type Happens = fn(&mut Desk);
+    let retentions =
+        [Retention::StopOnSessionEnd, Retention::KeepRunning, Retention::RemoveOnSessionEnd, Retention::IdleTtl];
+    let idle: Happens = |desk| {
+        let effects = desk.pass_quietly(Span::seconds(400));
+        done(desk, &effects);
+    };
+    let table: [(&str, Happens, [Phase; 4]); 6] = [
+        (
+            "its conversation ends",
+            |desk| {
+                let effects = desk.end_conversation("c");
+                done(desk, &effects);
+            },
+            [Stopped, Ready, Absent, Ready],
+        ),
+        ("it is idle", idle, [Stopped, Ready, Absent, Absent]),
+        (
+            "the host ends and starts again",
+            |desk| {
+                let effects = desk.ask(Request::Shutdown { keep: false });
+                assert!(deed(&effects).is_none() && effects.contains(&Effect::Exit), "{effects:?}");
+                *desk = desk.restarted();
+                listed(desk, SandboxState::Running);
+            },
+            [Ready; 4],
+        ),
+        (
+            "the host is killed and starts again",
+            |desk| {
+                *desk = desk.restarted();
+                listed(desk, SandboxState::Running);
+            },
+            [Ready; 4],
+        ),
+        (
+            "the engine starts again with its containers",
+            |desk| engine_restarts(desk, SandboxState::Running),
+            [Ready; 4],
+        ),
+        ("the engine stops its containers", |desk| engine_restarts(desk, SandboxState::Stopped), [Stopped; 4]),
+    ];
+    let when_idle = table[1].2;
+    for (what, happens, phases) in table {
+        for (at, (retention, phase)) in retentions.into_iter().zip(phases).enumerate() {
+            let what = format!("{retention:?}: {what}");
+            let wanted = EnvSpec { retention, ..docker() };
+            let mut desk = Desk::new();
+            desk.running_turn("c", wanted.clone());
+            desk.end("c");
+            happens(&mut desk);
+            assert_eq!((desk.phase("c-env"), desk.env("c-env").sandbox.is_some()), (phase, phase != Absent), "{what}");
+            // What runs on is still ended when it is idle, and by nothing else.
+            if phase == Ready {
+                let mut later = desk.restarted();
+                listed(&mut later, SandboxState::Running);
+                idle(&mut later);
+                assert_eq!(later.phase("c-env"), when_idle[at], "{what}, then it is idle");
+            }
+            // The next turn finds it: as it runs, started again, or made anew as the same environment.
+            let before = desk.env("c-env").clone();
+            let effects = desk.begin("c", wanted);
+            assert_eq!((desk.env_of("c").as_str(), provisions(&effects)), ("c-env", phase != Ready), "{what}");
+            let env = desk.env("c-env");
+            assert_eq!(env.sandbox, before.sandbox, "{what}");
+            let fresh = u64::from(phase != Ready);
+            assert_eq!(env.generation, Generation(before.generation.0 + fresh), "{what}");
+        }
+    }
+}
+
 #[test]
 fn the_end_of_a_turn_never_ends_a_persistent_environment() {
     let mut desk = Desk::new();
