@@ -400,6 +400,7 @@ impl State {
             spec: Some(Box::new(wanted.spec.clone())),
             persistence: wanted.spec.persistence,
             origin: Origin::Managed,
+            conversation: wanted.conversation.clone(),
             watched: None,
         };
         let sandbox = Sandbox { found, wanted, evidence: None, sessions: BTreeMap::new(), calls: HashMap::new() };

@@ -6,7 +6,7 @@ use super::environment::{
     ActivityKind, BackendKind, EnvSpec, Environment, Origin, Persistence, Phase, Retention, Scope,
 };
 use super::event::{FoundSandbox, SandboxState};
-use super::id::{EndpointId, EnvId, Generation, SandboxId};
+use super::id::{ConversationId, EndpointId, EnvId, Generation, SandboxId};
 use super::idle::GRACE;
 use super::lease::LeaseKind;
 use super::lifecycle::Change;
@@ -254,6 +254,7 @@ impl State {
     fn discover(&mut self, out: &mut Outbox, endpoint: &EndpointId, id: &EnvId, candidates: Vec<FoundSandbox>) {
         let now = out.now;
         let Some((best, _)) = pick(candidates, None) else { return };
+        let conversation = best.conversation.clone();
         let spec = EnvSpec { endpoint: endpoint.clone(), ..spec_of(endpoint, &best) };
         let wanted = if naming::check(&best.name).is_ok() { best.name.as_str() } else { "found" };
         let clashes = naming::is_made_up(wanted) && self.is_taken(endpoint, wanted, None);
@@ -268,6 +269,23 @@ impl State {
         env.grant_grace(now);
         if env.is_ephemeral() {
             env.books.end = Some(End::new(now + GRACE, Deed::Remove, Cause::Orphaned));
+        }
+        if let Some(conversation) = conversation {
+            self.finds_again(out, id, conversation);
+        }
+    }
+
+    /// The conversation that an environment was made for has it again, unless it has another by now.
+    fn finds_again(&mut self, out: &mut Outbox, id: &EnvId, conversation: ConversationId) {
+        let fresh = Conversation::new(conversation.clone(), out.now);
+        let known = self.conversations.entry(conversation.clone()).or_insert(fresh);
+        if known.env.is_some() || known.agent.is_some() {
+            return;
+        }
+        known.env = Some(id.clone());
+        out.save(Record::Conversation(conversation.clone()));
+        if let Some(env) = self.edit(out, id) {
+            env.conversations.insert(conversation);
         }
     }
 }

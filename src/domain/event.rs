@@ -3,7 +3,7 @@
 use super::choices::Choices;
 use super::environment::{EnvSpec, Environment, Origin, Persistence};
 use super::evidence::Evidence;
-use super::id::{CallId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId};
+use super::id::{CallId, ConversationId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId};
 use super::moment::{Moment, Span};
 use super::request::Request;
 use super::session::{Session, Size};
@@ -58,6 +58,9 @@ pub struct FoundSandbox {
     /// Who made it.
     #[serde(default)]
     pub origin: Origin,
+    /// The conversation that its label or record says it was made for.
+    #[serde(default)]
+    pub conversation: Option<ConversationId>,
     /// What is known of it where somebody else made it.
     #[serde(default)]
     pub watched: Option<Box<Watched>>,

@@ -31,6 +31,7 @@ fn found(id: &str, origin: Origin, persistence: Persistence) -> FoundSandbox {
         spec: Some(Box::new(spec)),
         persistence,
         origin,
+        conversation: None,
         watched: (origin == Origin::Hermes).then(|| Box::new(watched)),
     }
 }

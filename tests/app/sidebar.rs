@@ -242,6 +242,7 @@ fn orphan(world: &mut World) {
         spec: Some(Box::new(spec)),
         persistence: Persistence::Ephemeral,
         origin: Origin::Managed,
+        conversation: None,
         watched: None,
     };
     world.event(Event::Snapshot { endpoint: EndpointId::new("local"), found: vec![found] });

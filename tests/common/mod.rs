@@ -153,6 +153,13 @@ impl Profile {
         })
     }
 
+    /// Loses the journal. No host may run.
+    pub fn forget_the_journal(&self) {
+        for file in ["journal.db", "journal.db-wal", "journal.db-shm"] {
+            let _ = std::fs::remove_file(self.path().join("data").join(file));
+        }
+    }
+
     /// Every session that has not ended.
     pub fn sessions(&self) -> Vec<Value> {
         let list = self.json(&["session", "list"]);

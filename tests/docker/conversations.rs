@@ -40,9 +40,19 @@ impl Talks {
         Self { profile, cleaner }
     }
 
+    /// Begins a turn of a conversation that a rule places.
     fn begin(&self, conversation: &str, kind: &str) -> Place {
         let begun = self.profile.json(&["turn", "begin", "--conversation", conversation, "--kind", kind]);
         assert!(begun["rule"].is_string(), "a rule chose it: {begun}");
+        Self::place(&begun)
+    }
+
+    /// Begins another turn of a conversation that has a place.
+    fn find(&self, conversation: &str) -> Place {
+        Self::place(&self.profile.json(&["turn", "begin", "--conversation", conversation]))
+    }
+
+    fn place(begun: &Value) -> Place {
         let text = |value: &Value| value.as_str().expect("a text").to_owned();
         let generation = begun["sandbox"]["generation"].as_u64().expect("a number");
         Place { env: text(&begun["environment"]), container: text(&begun["sandbox"]["id"]), generation }
@@ -74,6 +84,14 @@ impl Talks {
 
     fn wait_for(&self, place: &Place, phase: &str) {
         self.profile.wait_for_phase(&place.env, phase, PATIENCE);
+    }
+
+    fn wait_for_engine(&self, state: &str) {
+        wait_for(&format!("the engine to be {state}"), PATIENCE, || {
+            let list = self.profile.json(&["env", "list"]);
+            let all = list["endpoints"].as_array()?.clone();
+            all.iter().any(|one| one["backend"] == "docker" && one["state"] == state).then_some(())
+        });
     }
 
     async fn over(self) {
@@ -118,22 +136,29 @@ async fn each_conversation_has_a_container_that_its_retention_keeps_through_ever
         talks.end_turn(conversation);
     }
 
-    // Our host ends and starts again: all of them run on, and each conversation finds its own.
-    talks.profile.shut_down();
-    assert_eq!(talks.containers(), containers);
-    talks.profile.serve();
-    for ((conversation, ..), place) in RETENTIONS.iter().zip(&places) {
-        assert_eq!(&talks.begin(conversation, conversation), place, "{conversation}");
-        assert_eq!(talks.files(conversation), whole(conversation));
-        talks.end_turn(conversation);
+    // Our host ends and starts again: all of them run on, and each conversation finds its own, also by the labels alone.
+    for journal in [true, false] {
+        talks.profile.shut_down();
+        assert_eq!(talks.containers(), containers);
+        if !journal {
+            talks.profile.forget_the_journal();
+        }
+        talks.profile.serve();
+        for ((conversation, ..), place) in RETENTIONS.iter().zip(&places) {
+            assert_eq!(talks.find(conversation), *place, "{conversation}, journal: {journal}");
+            assert_eq!(talks.files(conversation), whole(conversation));
+            talks.end_turn(conversation);
+        }
     }
 
     // So does the engine, which stops them: they are the same ones, started again.
     engine::wait(async { engine.end(Signal::SIGTERM) });
+    talks.wait_for_engine("unreachable");
     engine::wait(async { engine.up() });
+    talks.wait_for_engine("ok");
     for ((conversation, ..), place) in RETENTIONS.iter().zip(&mut places) {
         talks.wait_for(place, "stopped");
-        let again = talks.begin(conversation, conversation);
+        let again = talks.find(conversation);
         assert_eq!(again, Place { generation: 2, ..place.clone() }, "{conversation}");
         assert_eq!(talks.files(conversation), whole(conversation));
         talks.end_turn(conversation);
@@ -151,7 +176,7 @@ async fn each_conversation_has_a_container_that_its_retention_keeps_through_ever
     for ((conversation, at_end, _), place) in RETENTIONS.iter().zip(&places) {
         // By now whatever would happen to those that run has had its time.
         assert_eq!(talks.profile.env(&place.env)["phase"], *at_end, "{conversation}");
-        let again = talks.begin(conversation, conversation);
+        let again = talks.find(conversation);
         assert_eq!(again.env, place.env);
         assert_eq!(again.container == place.container, *at_end != "absent", "{conversation}");
         assert_eq!(again.generation, if *at_end == "ready" { 2 } else { 3 }, "{conversation}");
@@ -176,7 +201,7 @@ fn idle(talks: &Talks) {
     }
     for ((name, phase), place) in conversations.iter().zip(&places) {
         assert_eq!(talks.profile.env(&place.env)["phase"], *phase, "{name}");
-        let again = talks.begin(name, name);
+        let again = talks.find(name);
         assert_eq!((&again.env, again.container == place.container), (&place.env, *phase != "absent"), "{name}");
         let kept = if *phase == "absent" { format!("{name}\n") } else { format!("{name}\n/layer-{name}\n") };
         assert_eq!(talks.files(name), kept, "{name}");

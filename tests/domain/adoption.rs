@@ -226,3 +226,49 @@ fn what_ends_while_it_is_torn_down_is_over_whatever_the_backend_says() {
     assert_eq!(answer(&effects), Some(Answer::Environment(env("a"))));
     assert_eq!((desk.phase("a"), &desk.env("a").sandbox), (Phase::Absent, &None));
 }
+
+#[test]
+fn without_the_journal_a_conversation_finds_its_sandbox_by_the_label() {
+    let of = |id: &str, c: &str, state, spec| FoundSandbox {
+        conversation: Some(conversation(c)),
+        generation: Generation(4),
+        ..found(id, state, spec)
+    };
+    let brief = ephemeral(Scope::Session);
+    let mut desk = Desk::new();
+    desk.snapshot(
+        &local(),
+        vec![
+            of("a", "runs", SandboxState::Running, spec()),
+            of("b", "stopped", SandboxState::Stopped, spec()),
+            of("c", "brief", SandboxState::Running, brief.clone()),
+            of("d", "brief", SandboxState::Running, brief.clone()),
+        ],
+    );
+    assert!(!provisions(&desk.begin("runs", spec())));
+    assert!(provisions(&desk.begin("stopped", spec())), "it is started again");
+    assert!(!provisions(&desk.begin("brief", brief)));
+    assert_eq!(["runs", "stopped", "brief"].map(|c| desk.env_of(c)), ["a", "b", "c"]);
+    assert_eq!(desk.env("b").sandbox, Some(SandboxId::new("box-b")));
+    // What nobody comes back to is dealt with as before.
+    assert_eq!(desk.phase("d"), Phase::Ready);
+    let gone: Vec<EnvId> = desk.pass_quietly(Span::seconds(61)).iter().filter_map(removed).collect();
+    assert_eq!(gone, [env("d")]);
+}
+
+fn removed(effect: &Effect) -> Option<EnvId> {
+    match effect {
+        Effect::Teardown { env, deed: Deed::Remove, .. } => Some(env.clone()),
+        _ => None,
+    }
+}
+
+#[test]
+fn a_label_does_not_take_a_conversation_away_from_where_it_is() {
+    let mut desk = Desk::new();
+    desk.running_turn("c", spec());
+    let other = FoundSandbox { conversation: Some(conversation("c")), ..found("x", SandboxState::Running, spec()) };
+    desk.snapshot(&local(), vec![found("c-env", SandboxState::Running, spec()), other]);
+    assert_eq!(desk.env_of("c"), "c-env");
+    assert!(desk.env("x").conversations.is_empty());
+}

@@ -240,6 +240,7 @@ pub fn found(id: &str, state: SandboxState, spec: EnvSpec) -> FoundSandbox {
         state,
         persistence: spec.persistence,
         origin: Origin::Managed,
+        conversation: None,
         watched: None,
         spec: Some(Box::new(spec)),
     }

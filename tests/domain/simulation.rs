@@ -605,6 +605,7 @@ impl World {
             spec: Some(Box::new(sandbox.spec.clone())),
             persistence: sandbox.spec.persistence,
             origin: sandbox.origin,
+            conversation: None,
             watched: sandbox.watched.clone(),
         })
         .collect()

@@ -1,7 +1,9 @@
 //! What a container says about itself: the labels that make it ours, and what is read back from them.
 
 use super::super::ProvisionSpec;
-use crate::domain::{EnvId, EnvSpec, FoundSandbox, Generation, Origin, Persistence, SandboxId, SandboxState};
+use crate::domain::{
+    ConversationId, EnvId, EnvSpec, FoundSandbox, Generation, Origin, Persistence, SandboxId, SandboxState,
+};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use sha2::{Digest, Sha256};
@@ -84,6 +86,7 @@ pub fn read(
         spec: spec.map(Box::new),
         persistence: get(PERSISTENCE).and_then(from_word).unwrap_or(Persistence::Unknown),
         origin: Origin::Managed,
+        conversation: get(CONVERSATION).map(ConversationId::new),
         watched: None,
     })
 }
@@ -102,7 +105,7 @@ mod tests {
             spec,
             home: "/h".into(),
             workspace: "/w".into(),
-            conversation: None,
+            conversation: Some(ConversationId::new("talk")),
         }
     }
 
@@ -111,6 +114,7 @@ mod tests {
         let labels = write("p", &wanted());
         assert!(labels.values().all(|value| !value.contains("secret")));
         let found = read("p", "c", &labels, SandboxState::Running).expect("ours");
+        assert_eq!(found.conversation, Some(ConversationId::new("talk")));
         assert_eq!((found.env.as_str(), found.name.as_str(), found.generation), ("e", "n", Generation(3)));
         assert_eq!(found.spec.expect("a spec").env.get("TOKEN").map(String::as_str), Some(""));
         assert_eq!(read("other", "c", &labels, SandboxState::Running), None);

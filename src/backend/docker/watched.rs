@@ -187,6 +187,7 @@ pub fn found(
         spec: None,
         persistence,
         origin: listed.origin,
+        conversation: None,
         watched: None,
     };
     let Some(labels) = read_labels(seen).filter(|_| listed.origin == Origin::Hermes) else {

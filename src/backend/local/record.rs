@@ -2,7 +2,7 @@
 
 use super::protocol::Ready;
 use crate::backend::files;
-use crate::domain::{EnvId, EnvSpec, FoundSandbox, Generation, Origin, SandboxId, SandboxState};
+use crate::domain::{ConversationId, EnvId, EnvSpec, FoundSandbox, Generation, Origin, SandboxId, SandboxState};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -29,6 +29,9 @@ pub struct Record {
     pub home: PathBuf,
     /// Folder of the host that is `/workspace` inside.
     pub workspace: PathBuf,
+    /// The conversation that it was made for, where it serves one alone.
+    #[serde(default)]
+    pub conversation: Option<ConversationId>,
     /// Its processes and limits since the last start.
     pub ready: Option<Ready>,
 }
@@ -45,6 +48,7 @@ impl Record {
             spec: wanted.spec.clone(),
             home: wanted.home.clone(),
             workspace: wanted.workspace.clone(),
+            conversation: wanted.conversation.clone(),
             ready: None,
         }
     }
@@ -60,6 +64,7 @@ impl Record {
             spec: Some(Box::new(self.spec.clone())),
             persistence: self.spec.persistence,
             origin: Origin::Managed,
+            conversation: self.conversation.clone(),
             watched: None,
         }
     }
@@ -169,7 +174,7 @@ mod tests {
             spec: EnvSpec::local(),
             home: "/h".into(),
             workspace: "/w".into(),
-            conversation: None,
+            conversation: Some(ConversationId::new("talk")),
         };
         Record::new(SandboxId::new("s"), &wanted)
     }
@@ -181,7 +186,9 @@ mod tests {
         assert_eq!(records.all().expect("none yet"), []);
         records.write(&record("a")).expect("writes");
         fs::create_dir(dir.path().join("envs/a/home")).expect("folder");
-        assert_eq!(records.all().expect("reads"), [record("a")]);
+        let read = records.all().expect("reads");
+        assert_eq!(read, [record("a")]);
+        assert_eq!(read[0].found(true).conversation, Some(ConversationId::new("talk")));
         records.remove(&EnvId::new("a")).expect("removes");
         records.remove(&EnvId::new("a")).expect("removes nothing");
         assert_eq!(records.all().expect("reads"), []);
