@@ -4,6 +4,8 @@
 
 #[path = "domain/adoption.rs"]
 mod adoption;
+#[path = "domain/begin.rs"]
+mod begin;
 #[path = "domain/calls_and_sessions.rs"]
 mod calls_and_sessions;
 #[path = "domain/desk.rs"]

@@ -26,3 +26,5 @@ mod real;
 mod seed;
 #[path = "hermes/told.rs"]
 mod told;
+#[path = "hermes/where_agent.rs"]
+mod where_agent;

@@ -3,9 +3,9 @@
 #![allow(clippy::unwrap_used, reason = "a test that finds what it does not expect must fail")]
 
 use hermes_tui::domain::{
-    Call, CallId, CallSource, Conversation, ConversationId, EnvId, EnvSpec, Environment, Event, Generation, Moment,
-    Record, ReplyTo, Request, SandboxId, Session, SessionId, SessionState, Size, Span, State, Turn, TurnId, TurnSource,
-    TurnStatus,
+    Begin, Call, CallId, CallSource, Conversation, ConversationId, EnvId, EnvSpec, Environment, Event, Generation,
+    Moment, Record, ReplyTo, Request, SandboxId, Session, SessionId, SessionState, Size, Span, State, Turn, TurnId,
+    TurnSource, TurnStatus,
 };
 use hermes_tui::runtime::store::{Change, Limits, OutputStream, Restored, Store, Trouble};
 use std::fs;
@@ -360,6 +360,7 @@ fn session(id: &str) -> Session {
         generation: Generation(1),
         conversation: None,
         program: Vec::new(),
+        begin: Begin::Usual,
         size: Size::default(),
         state: SessionState::Running,
         began: NOW,

@@ -4,7 +4,7 @@
 use super::protocol::SessionOpen;
 use super::{queries, shapes};
 use crate::app::Model;
-use crate::domain::{Answer, EnvId, Refusal, RefusalKind, Request, Session, SessionId, SessionState, Size};
+use crate::domain::{Answer, Begin, EnvId, Refusal, RefusalKind, Request, Session, SessionId, SessionState, Size};
 use crate::runtime::handle::HostHandle;
 use serde_json::{Value, json};
 
@@ -23,7 +23,8 @@ pub(super) async fn session(host: &HostHandle, params: SessionOpen, fresh: Strin
         Meant::In(env) => {
             let session = SessionId(fresh);
             let program = host.read(|model, _| model.options.shell.clone()).await?;
-            let request = Request::OpenSession { session: session.clone(), env, conversation: None, program, size };
+            let (id, begin) = (session.clone(), Begin::Usual);
+            let request = Request::OpenSession { session: id, env, conversation: None, program, begin, size };
             match host.ask(request).await? {
                 Answer::Session(id) => (id, true),
                 _ => (session, true),

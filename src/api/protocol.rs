@@ -342,6 +342,9 @@ params! {
         /// Argument vector; empty means a shell.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         argv: Vec<String>,
+        /// The shell begins where the agent is: that of the conversation, else the one that ran something last.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        where_agent: bool,
     }
 }
 

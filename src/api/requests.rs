@@ -9,7 +9,7 @@ use crate::backend::docker::same_place;
 use crate::config::Rule;
 use crate::domain::naming::is_plain;
 use crate::domain::{
-    Answer, BackendKind, CallId, CallSource, Common, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Moment, Network,
+    Answer, BackendKind, Begin, CallId, CallSource, Common, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Moment, Network,
     Origin, Persistence, Refusal, RefusalKind, Request, Ruled, Scope, SessionId, Size, Span, State, TurnId, TurnStatus,
     TurnTarget,
 };
@@ -425,11 +425,19 @@ fn open_session(state: &State, params: &SessionNew, ids: &mut dyn FnMut() -> Str
     if params.argv.iter().any(|word| word.contains('\0')) {
         return Err(usage("the program contains a NUL byte, which none can be given", "leave it out"));
     }
+    if params.where_agent && !params.argv.is_empty() {
+        let message = "a shell begins where the agent is, and a program was named";
+        return Err(usage(message, "leave one of them out"));
+    }
+    let env = state.resolve(&params.env)?;
+    let conversation = conversation.map(|found| found.id.clone());
+    let begin = if params.where_agent { state.where_agent_is(&env, conversation.as_ref())? } else { Begin::Usual };
     Ok(Request::OpenSession {
         session: SessionId(ids()),
-        env: state.resolve(&params.env)?,
-        conversation: conversation.map(|found| found.id.clone()),
+        env,
+        conversation,
         program: params.argv.clone(),
+        begin,
         size: Size::default(),
     })
 }

@@ -113,6 +113,9 @@ pub struct AttachSpec {
     pub session: SessionId,
     /// Argument vector; empty means the shell found there.
     pub program: Vec<String>,
+    /// What leads to a shell: a script with its arguments, which `sh -c` runs with the path of the shell behind them, and
+    /// which becomes that shell. Empty, and of no meaning beside a program, where it begins as it is.
+    pub lead: Vec<String>,
     /// Variables beside those of the sandbox.
     pub env: Vec<(String, String)>,
     /// Directory inside; `None` = `/workspace`.

@@ -55,6 +55,9 @@ pub(super) struct New {
     /// The conversation that it belongs to
     #[arg(long, value_name = "ID", add = complete::conversation())]
     conversation: Option<String>,
+    /// Begin where the agent is: in its last directory, with the variables that it exported
+    #[arg(long, conflicts_with = "argv")]
+    where_agent: bool,
     /// Program and arguments; none means a shell
     #[arg(last = true, value_name = "CMD")]
     argv: Vec<String>,
@@ -112,8 +115,8 @@ pub(super) fn run(context: &Context, verb: Session) -> Result<u8, Failure> {
         Session::List(List { quiet }) => context.show(&ApiCall::SessionList(Nothing {}), |reply| {
             if quiet { out.ids(&reply["sessions"], "id") } else { list(&out, reply) }
         }),
-        Session::New(New { env, conversation, argv }) => {
-            context.show(&ApiCall::SessionNew(SessionNew { env, conversation, argv }), |reply| {
+        Session::New(New { env, conversation, where_agent, argv }) => {
+            context.show(&ApiCall::SessionNew(SessionNew { env, conversation, argv, where_agent }), |reply| {
                 let id = text(&reply["session"], "id");
                 out.line(&format!("session {id} is open: `hermes-tui attach {id}` shows it"))
             })

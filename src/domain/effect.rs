@@ -1,5 +1,6 @@
 //! What the core wants done. Data, not closures: the runtime performs it.
 
+use super::begin::Begin;
 use super::choices::Chosen;
 use super::environment::{EnvSpec, Origin};
 use super::id::{CallId, ConversationId, EndpointId, EnvId, Generation, ReplyTo, SandboxId, SessionId, TurnId};
@@ -242,6 +243,9 @@ pub enum Effect {
         sandbox: SandboxId,
         /// Argument vector; empty means a shell.
         program: Vec<String>,
+        /// Where a shell begins.
+        #[serde(default)]
+        begin: Begin,
         /// Size.
         size: Size,
         /// Only if it runs already: it was opened by an earlier host.

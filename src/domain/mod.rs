@@ -3,6 +3,7 @@
 //! Deterministic: no clock, no files, no tasks. All change enters through [`State::apply`].
 
 mod adoption;
+pub mod begin;
 pub mod books;
 mod calls;
 pub mod choices;
@@ -42,6 +43,7 @@ mod waiting;
 pub mod watched;
 pub mod words;
 
+pub use begin::{Begin, Kept};
 pub use choices::{Choices, Chosen};
 pub use effect::{Deed, Effect, Notice, NoticeKind, Record};
 pub use environment::{

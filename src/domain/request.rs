@@ -2,6 +2,7 @@
 //!
 //! New things carry ids made by the caller: the core makes no chance of its own.
 
+use super::begin::Begin;
 use super::effect::Deed;
 use super::environment::EnvSpec;
 use super::id::{CallId, ConversationId, EndpointId, EnvId, Generation, SandboxId, SessionId, TurnId};
@@ -179,6 +180,9 @@ pub enum Request {
         conversation: Option<ConversationId>,
         /// Argument vector; empty means a shell.
         program: Vec<String>,
+        /// Where a shell begins.
+        #[serde(default)]
+        begin: Begin,
         /// Size.
         size: Size,
     },

@@ -42,6 +42,7 @@ impl State {
                     generation,
                     sandbox,
                     program: known.program.clone(),
+                    begin: known.begin.clone(),
                     size: known.size,
                     resume: true,
                 }),

@@ -1,5 +1,6 @@
 //! Pane sessions: one PTY shell or program in a sandbox.
 
+use super::begin::Begin;
 use super::id::{ConversationId, EnvId, Generation, SessionId};
 use super::moment::Moment;
 use serde::{Deserialize, Serialize};
@@ -82,6 +83,9 @@ pub struct Session {
     pub conversation: Option<ConversationId>,
     /// Argument vector; empty means the shell found there.
     pub program: Vec<String>,
+    /// Where its shell begins.
+    #[serde(default, skip_serializing_if = "Begin::is_usual")]
+    pub begin: Begin,
     /// Size.
     pub size: Size,
     /// Where it stands.

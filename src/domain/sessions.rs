@@ -1,5 +1,6 @@
 //! Pane sessions: opening, ending, forgetting. Each belongs to one generation of a sandbox.
 
+use super::begin::Begin;
 use super::books::{Need, Waiter};
 use super::effect::{Effect, Notice, NoticeKind, Record};
 use super::environment::{ActivityKind, Environment, Phase};
@@ -84,6 +85,7 @@ impl State {
             generation: env.generation,
             sandbox,
             program: session.program.clone(),
+            begin: session.begin.clone(),
             size: session.size,
             resume: false,
         });
@@ -121,6 +123,7 @@ impl State {
                 generation,
                 conversation: Some(conversation.clone()),
                 program: Vec::new(),
+                begin: Begin::Usual,
                 size: Size::default(),
                 state: SessionState::Opening,
                 began: out.now,

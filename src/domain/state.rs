@@ -198,10 +198,11 @@ impl State {
             Request::BeginCall { call, env, conversation, command, cwd, source } => {
                 self.begin_call(out, reply, CallRequest { call, env, conversation, command, cwd, source });
             }
-            Request::OpenSession { session, env, conversation, program, size } => {
+            Request::OpenSession { session, env, conversation, program, begin, size } => {
                 let generation = self.environments.get(&env).map_or_else(Default::default, |env| env.generation);
                 let (state, began) = (SessionState::Opening, out.now);
-                let session = Session { id: session, env, generation, conversation, program, size, state, began };
+                let session =
+                    Session { id: session, env, generation, conversation, program, begin, size, state, began };
                 self.request_session(out, reply, session);
             }
             Request::KillSession(session) => self.kill_session(out, reply, &session),

@@ -204,7 +204,8 @@ exit 1
 /// bash where there is one, else the plain shell.
 const SHELL_FOUND: &str = r#"if command -v bash >/dev/null 2>&1; then exec bash -c "$1" bash "$2" "$3"; else exec sh -c "$1" sh "$2" "$3"; fi"#;
 
-fn state_file(conversation: Option<&ConversationId>) -> String {
+/// The name of the file that keeps a conversation's shell state.
+pub(super) fn state_file(conversation: Option<&ConversationId>) -> String {
     use sha2::{Digest, Sha256};
     let name = conversation.map_or("", ConversationId::as_str);
     let hash: String = Sha256::digest(name.as_bytes()).iter().take(8).map(|b| format!("{b:02x}")).collect();

@@ -3,6 +3,7 @@
 //! One task owns everything; nothing in it waits for a disk, an engine or a terminal. It sleeps until something comes in
 //! or the next deadline: there is no tick.
 
+use super::begin;
 use super::calls::{self, Calls};
 use super::candidates;
 use super::clock::Clock;
@@ -524,11 +525,12 @@ impl Host {
             }
             Effect::Choose { endpoint, chosen } => self.performer.choose(&endpoint, chosen),
             Effect::DeleteData(env) => self.performer.delete_data(&env),
-            Effect::OpenSession { session, env, generation, sandbox, program, size, resume } => {
+            Effect::OpenSession { session, env, generation, sandbox, program, begin, size, resume } => {
                 let Some(environment) = self.model.state.environments.get(&env) else { return };
                 let variables = session_env(&environment.name, &session);
                 let endpoint = environment.spec.endpoint.clone();
-                let spec = AttachSpec { session, program, env: variables, cwd: None, size, resume };
+                let lead = if program.is_empty() { begin::lead(&begin) } else { Vec::new() };
+                let spec = AttachSpec { session, program, lead, env: variables, cwd: None, size, resume };
                 self.performer.open_session(endpoint, sandbox, generation, spec);
             }
             // One that is still being opened is closed once it is open.

@@ -4,7 +4,7 @@ use crate::world::{CLIENT, World};
 use hermes_tui::app::view_model::{Area, Mode, Overlay, PaneContent, ViewModel};
 use hermes_tui::app::{ClientCaps, ClientId, Cmd, Msg, Role, view_model};
 use hermes_tui::config::KeyPress;
-use hermes_tui::domain::{Event, SessionId, Size, Span};
+use hermes_tui::domain::{Begin, Event, SessionId, Size, Span};
 
 const ONE: ClientId = ClientId(11);
 const TWO: ClientId = ClientId(12);
@@ -160,6 +160,7 @@ fn a_session_that_is_shown_nowhere_is_what_opening_its_environment_shows() {
         env: env.clone(),
         conversation: None,
         program: Vec::new(),
+        begin: Begin::Usual,
         size: TWOS,
     });
     world.msg(Msg::OpenEnv { client: CLIENT, env });

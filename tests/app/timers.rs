@@ -3,7 +3,7 @@
 use crate::world::{CLIENT, World};
 use hermes_tui::app::{Changed, Msg};
 use hermes_tui::config::load;
-use hermes_tui::domain::{EndpointId, EnvId, EnvSpec, Event, Moment, Request, Size, Span};
+use hermes_tui::domain::{Begin, EndpointId, EnvId, EnvSpec, Event, Moment, Request, Size, Span};
 
 fn quiet(world: &mut World) {
     world.pass(Span::seconds(12));
@@ -171,6 +171,7 @@ fn what_is_known_of_sessions_goes_with_them() {
             env: world.env(),
             conversation: None,
             program: Vec::new(),
+            begin: Begin::Usual,
             size: Size::default(),
         });
         world.output(&session, "\x1b]0;a title\x07");

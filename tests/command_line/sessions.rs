@@ -1,6 +1,6 @@
 //! `session new` and `session wait` with real sandboxes.
 
-use super::support::{Outcome, Profile};
+use super::support::{Outcome, Profile, wait_for};
 use serde_json::json;
 use std::process::{Child, Stdio};
 
@@ -117,4 +117,53 @@ fn attaching_and_opening_need_a_terminal() {
         let error = profile.run(args).error(2, "usage");
         assert!(error["message"].as_str().unwrap().contains("not a terminal"), "{error}");
     }
+}
+
+/// Opens a shell with these arguments of `session new` and gives what it shows once it says `sign`, after a line that is
+/// typed.
+fn shows(profile: &Profile, args: &[&str], line: &str, sign: &str) -> String {
+    let new = profile.run(&[&["--json", "session", "new"], args].concat()).json();
+    let id = new["session"]["id"].as_str().unwrap().to_owned();
+    assert_eq!(profile.run(&["session", "wait", &id, "--text", "hermes-tui:", "--timeout", "20"]).code, 0);
+    assert_eq!(profile.run(&["session", "send-keys", &id, "-l", line]).code, 0);
+    assert_eq!(profile.run(&["session", "send-keys", &id, "Enter"]).code, 0);
+    let seen = profile.run(&["session", "wait", &id, "--text", sign, "--timeout", "20"]);
+    assert_eq!(seen.code, 0, "{seen:?}");
+    // Wrapped by the terminal: what stands there is of interest.
+    profile.run(&["session", "capture", &id]).out.replace('\n', "")
+}
+
+#[test]
+fn a_shell_begins_where_the_agent_is() {
+    let profile = profile();
+    let shell = |script: &str| assert_eq!(profile.run(&["exec", "--conversation", "c1", "--shell", script]).code, 0);
+    assert_eq!(profile.run(&["turn", "begin", "--conversation", "c1", "--env-name", "e"]).code, 0);
+    shell("mkdir -p '/workspace/a b' && cd '/workspace/a b' && export MOOD=good PATH=/opt/bin:$PATH && unexported=1");
+    let look =
+        "echo \"<$MOOD|${unexported-}|$PWD|${HTUI_CALL-}|$TERM>\"; case $PATH in /opt/bin:*) echo own path;; esac";
+    for args in [&["e", "--where-agent"][..], &["e", "--conversation", "c1", "--where-agent"]] {
+        let screen = shows(&profile, args, look, "own path");
+        assert!(screen.contains("where the agent is: /workspace/a b, with the variables"), "{screen}");
+        assert!(screen.contains("<good||/workspace/a b||xterm-256color>"), "{screen}");
+    }
+    // It sits at its prompt: nothing is held by it.
+    wait_for("nothing that holds", || {
+        let shown = profile.run(&["--json", "reap", "--explain", "e"]).json().to_string();
+        let turn = profile.run(&["--json", "env", "show", "e"]).json()["environment"]["holders"].clone();
+        assert!(!shown.contains("\"process\""), "{shown}");
+        (turn.as_array().unwrap().len() == 1).then_some(())
+    });
+    shell("cd /workspace && rmdir 'a b' && mkdir gone && cd gone && rmdir ../gone");
+    let screen = shows(&profile, &["e", "--where-agent"], "echo \"<$MOOD|$PWD>\"", "<good|/workspace>");
+    assert!(screen.contains("/workspace/gone cannot be entered or is gone: this is /workspace, with"), "{screen}");
+}
+
+#[test]
+fn what_begins_where_no_agent_is_is_refused() {
+    let profile = profile();
+    let new = |args: &[&str]| profile.run(&[&["--json", "session", "new"], args].concat());
+    let error = new(&["e", "--where-agent"]).error(1, "not_found");
+    assert_eq!(error["message"], "no agent has run a command in e yet");
+    assert!(error["hint"].as_str().unwrap().contains("session new e"), "{error}");
+    new(&["e", "--where-agent", "--", "top"]).error(2, "usage");
 }

@@ -36,6 +36,7 @@ fn session(name: &str, program: &[String], size: Size) -> AttachSpec {
     AttachSpec {
         session: SessionId::new(name),
         program: program.to_vec(),
+        lead: Vec::new(),
         env: Vec::new(),
         cwd: None,
         size,

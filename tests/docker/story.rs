@@ -113,6 +113,33 @@ async fn a_persistent_container_survives_its_turns_and_is_stopped_when_idle() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_shell_begins_where_the_agent_is() {
+    let Some(story) = Story::new().await else { return };
+    let env = story.begin("c1", &["--persistent"])["environment"].as_str().expect("an environment").to_owned();
+    let shows = |line: &str, sign: &str| {
+        let new = story.profile.json(&["session", "new", &env, "--where-agent"]);
+        let id = new["session"]["id"].as_str().expect("an id").to_owned();
+        story.profile.json(&["session", "wait", &id, "--text", "hermes-tui:", "--timeout", "20"]);
+        story.profile.json(&["session", "send-keys", &id, "-l", line]);
+        story.profile.json(&["session", "send-keys", &id, "Enter"]);
+        story.profile.json(&["session", "wait", &id, "--text", sign, "--timeout", "20"]);
+        story.profile.json(&["session", "capture", &id])["text"].as_str().expect("a text").replace('\n', "")
+    };
+    story.shell("c1", "mkdir /workspace/sub && cd /workspace/sub && export MOOD=good");
+    let screen = shows("echo \"<$MOOD|$PWD|${HTUI_CALL-}>\"", "<good|/workspace/sub|>");
+    assert!(screen.contains("where the agent is: /workspace/sub, with the variables"), "{screen}");
+    story.shell("c1", "mkdir gone && cd gone && mv ../gone ../away");
+    let screen = shows("echo \"<$MOOD|$PWD>\"", "<good|/workspace>");
+    assert!(screen.contains("/workspace/sub/gone cannot be entered or is gone: this is /workspace,"), "{screen}");
+    // The shell is found, whatever path the agent searches.
+    story.shell("c1", "cd /; export PATH=/nowhere");
+    shows("echo \"<$PATH|$PWD>\"", "</nowhere|/>");
+    let verdict = story.profile.json(&["reap", "--explain", &env]).to_string();
+    assert!(!verdict.contains("\"process\""), "shells at their prompts hold nothing: {verdict}");
+    story.over().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_container_of_somebody_else_that_is_renamed_stays_what_it_is() {
     let Some(story) = Story::new().await else { return };
     let id = engine::somebody_elses(&story.cleaner.socket, &story.cleaner.image.name, |_| {}).await;

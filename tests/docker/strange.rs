@@ -12,6 +12,7 @@ const SIZE: Size = Size { rows: 24, cols: 80 };
 
 fn spec(program: &[&str], cwd: Option<&str>, term: &str) -> AttachSpec {
     AttachSpec {
+        lead: Vec::new(),
         env: vec![("TERM".to_owned(), term.to_owned())],
         cwd: cwd.map(str::to_owned),
         ..session(program, SIZE)

@@ -101,6 +101,7 @@ pub fn session(program: &[&str], size: Size) -> AttachSpec {
     AttachSpec {
         session: SessionId::new("s"),
         program: program.iter().map(|word| (*word).to_owned()).collect(),
+        lead: Vec::new(),
         env: vec![("TERM".to_owned(), "xterm-256color".to_owned())],
         cwd: None,
         size,

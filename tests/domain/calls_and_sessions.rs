@@ -5,7 +5,7 @@ use hermes_tui::domain::*;
 
 fn open(desk: &mut Desk, session: &str, id: &str) -> Vec<Effect> {
     let (session, env, size) = (SessionId::new(session), env(id), Size { rows: 0, cols: 80 });
-    desk.ask(Request::OpenSession { session, env, conversation: None, program: vec![], size })
+    desk.ask(Request::OpenSession { session, env, conversation: None, program: vec![], begin: Begin::Usual, size })
 }
 
 #[test]

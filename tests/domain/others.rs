@@ -76,6 +76,7 @@ fn shell(desk: &mut Desk, id: &str, session: &str) -> SessionId {
         env: env(id),
         conversation: None,
         program: Vec::new(),
+        begin: Begin::Usual,
         size: Size::default(),
     });
     desk.open_sessions(&effects);

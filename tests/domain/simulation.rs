@@ -446,7 +446,14 @@ impl World {
                 let session = SessionId(self.fresh("s"));
                 let env = self.env(env);
                 let (program, size) = (Vec::new(), Size::default());
-                self.request(Request::OpenSession { session, env, conversation: None, program, size })
+                self.request(Request::OpenSession {
+                    session,
+                    env,
+                    conversation: None,
+                    program,
+                    begin: Begin::Usual,
+                    size,
+                })
             }
             Step::Kill { session } => self.request(Request::KillSession(self.session(session))),
             Step::Key { session, typed } => self.event(Event::PersonActed { session: self.session(session), typed }),

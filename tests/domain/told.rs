@@ -21,20 +21,20 @@ fn theirs(persistence: Persistence) -> FoundSandbox {
     FoundSandbox { origin: Origin::Hermes, watched: Some(Box::new(watched)), ..found("h", SandboxState::Running, spec) }
 }
 
-fn at(seconds: u64) -> Moment {
+pub fn at(seconds: u64) -> Moment {
     START + Span::seconds(seconds)
 }
 
-fn asked(id: &str, command: &str, asked: Moment) -> ToldCall {
+pub fn asked(id: &str, command: &str, asked: Moment) -> ToldCall {
     ToldCall { id: id.into(), command: command.into(), asked, answered: None, exit_code: None }
 }
 
-fn answered(call: ToldCall, at: Moment, code: i32) -> ToldCall {
+pub fn answered(call: ToldCall, at: Moment, code: i32) -> ToldCall {
     ToldCall { answered: Some(at), exit_code: Some(code), ..call }
 }
 
 /// A conversation with one turn that runs since `began`.
-fn told(id: &str, began: Moment, calls: Vec<ToldCall>) -> Told {
+pub fn told(id: &str, began: Moment, calls: Vec<ToldCall>) -> Told {
     let turn = ToldTurn {
         id: TurnId::new(format!("{id}.1")),
         number: 1,
@@ -68,7 +68,7 @@ fn seen(desk: &mut Desk, exec: &str, command: &str) {
     desk.apply(Event::ExecBegan { sandbox, endpoint: place(), exec, command: command.into(), cwd: Some("/w".into()) });
 }
 
-fn watching(persistence: Persistence) -> Desk {
+pub fn watching(persistence: Persistence) -> Desk {
     let mut desk = Desk::new();
     desk.snapshot(&place(), vec![theirs(persistence)]);
     desk

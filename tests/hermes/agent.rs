@@ -20,9 +20,10 @@ const PACKAGE: &str = "hermes-agent==0.19.0";
 pub const SOON: Duration = Duration::from_secs(20);
 
 /// What the image of a hermes-agent must have, and what its tools use.
-const PROGRAMS: [&str; 27] = [
-    "awk", "bash", "cat", "chmod", "dash", "date", "env", "find", "grep", "head", "hostname", "id", "ls", "mkdir",
-    "mktemp", "mv", "nohup", "printf", "rm", "sed", "sleep", "sort", "stat", "touch", "tr", "uname", "wc",
+const PROGRAMS: [&str; 29] = [
+    "awk", "bash", "cat", "chmod", "chown", "dash", "date", "env", "find", "grep", "head", "hostname", "id", "ln",
+    "ls", "mkdir", "mktemp", "mv", "nohup", "printf", "rm", "sed", "sleep", "sort", "stat", "touch", "tr", "uname",
+    "wc",
 ];
 
 /// The interpreter with the code in it, made once and kept with the build. `None`, with a word, where it cannot be had.

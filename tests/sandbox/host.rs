@@ -214,6 +214,7 @@ pub fn session(name: &str, program: &[&str]) -> AttachSpec {
     AttachSpec {
         session: SessionId::new(name),
         program: program.iter().map(|one| (*one).to_owned()).collect(),
+        lead: Vec::new(),
         env: Vec::new(),
         cwd: None,
         size: Size { rows: 24, cols: 200 },

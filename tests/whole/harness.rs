@@ -5,8 +5,8 @@ use hermes_tui::backend::Backend;
 use hermes_tui::backend::fake::FakeBackend;
 use hermes_tui::config::{KeyPress, Options};
 use hermes_tui::domain::{
-    Answer, CallId, ConversationId, EnvId, EnvSpec, Environment, Moment, NoticeKind, Persistence, Phase, Refusal,
-    Request, Scope, SessionId, SessionState, Size, Span, State, TurnId, TurnStatus, TurnTarget,
+    Answer, Begin, CallId, ConversationId, EnvId, EnvSpec, Environment, Moment, NoticeKind, Persistence, Phase,
+    Refusal, Request, Scope, SessionId, SessionState, Size, Span, State, TurnId, TurnStatus, TurnTarget,
 };
 use hermes_tui::pty::fake::FakePty;
 use hermes_tui::runtime::calls::{ExecEvent, ExecRequest, Program};
@@ -361,6 +361,7 @@ impl World {
             env: env.clone(),
             conversation: None,
             program: vec![program.to_owned()],
+            begin: Begin::Usual,
             size: Size::default(),
         };
         (session, request)

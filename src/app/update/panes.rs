@@ -4,7 +4,7 @@ use super::super::layout::{Axis, Direction, PaneId};
 use super::super::model::{Asked, Model, PaneKind, TabId};
 use super::super::msg::{ClientId, Cmd};
 use super::super::view_model::{Area, Level};
-use crate::domain::{ConversationId, EnvId, Moment, Request, SessionId, Size};
+use crate::domain::{Begin, ConversationId, EnvId, Moment, Request, SessionId, Size};
 use crate::term::paste;
 
 /// How far a border moves for one key: as many cells as are seen to move, few enough to hit a place.
@@ -41,7 +41,7 @@ impl Model {
             None => self.work.add_tab(pane, None),
         };
         self.look_at(now, client, tab, Some(pane), cmds);
-        self.request_session(now, session, env, conversation, pane, cmds);
+        self.request_session(now, session, env, (conversation, Begin::Usual), pane, cmds);
     }
 
     /// Asks for a session of the size that its pane has.
@@ -50,13 +50,14 @@ impl Model {
         now: Moment,
         session: SessionId,
         env: &EnvId,
-        conversation: Option<ConversationId>,
+        (conversation, begin): (Option<ConversationId>, Begin),
         pane: PaneId,
         cmds: &mut Vec<Cmd>,
     ) {
         let size = self.pane_size(pane);
         let program = self.options.shell.clone();
-        let request = Request::OpenSession { session: session.clone(), env: env.clone(), conversation, program, size };
+        let request =
+            Request::OpenSession { session: session.clone(), env: env.clone(), conversation, program, begin, size };
         self.ask(now, Asked::Session(session), request, cmds);
     }
 
@@ -75,7 +76,7 @@ impl Model {
         if !session.has_ended() {
             return;
         }
-        let (env, conversation) = (session.env.clone(), session.conversation.clone());
+        let (env, conversation, begin) = (session.env.clone(), session.conversation.clone(), session.begin.clone());
         // Another pane may already show the conversation's new session: this one then shows it too.
         let current = conversation.as_ref().and_then(|c| self.state.conversations.get(c)?.session.clone());
         let running = current.filter(|id| self.state.sessions.get(id).is_some_and(|s| !s.has_ended()));
@@ -84,7 +85,7 @@ impl Model {
         } else {
             let new = self.ids.session();
             self.show_in(pane, new.clone());
-            self.request_session(now, new, &env, conversation, pane, cmds);
+            self.request_session(now, new, &env, (conversation, begin), pane, cmds);
         }
         self.forget(now, &old, cmds);
     }

@@ -51,15 +51,18 @@ pub fn command() -> String {
 pub const GO: &str = "go";
 
 /// For a session: waits for the line [`GO`] after it has said who it is, so that the terminal has its size by then. To
-/// any other line it answers with the size, between marks; with nothing where there is no stty(1).
-pub fn session(configured: Option<&str>) -> String {
+/// any other line it answers with the size, between marks; with nothing where there is no stty(1). With `leads` the
+/// arguments are what leads to the shell, whose name is put behind them.
+pub fn session(configured: Option<&str>, leads: bool) -> String {
     let first = configured.map(quote).unwrap_or_default();
+    // What leads to it may set another search path.
+    let (wanted, found) = if leads { ("true", "$(command -v \"$f\")") } else { ("[ $# -eq 0 ]", "$f") };
     let choose = format!(
-        "if [ $# -eq 0 ]; then\n\
-         for s in {first} {SHELLS}; do if command -v \"$s\" >/dev/null 2>&1; then set -- \"$s\"; break; fi; done\n\
-         [ $# -eq 0 ] && no 127 'there is no shell in the image: looked for {SHELLS}'\n\
-         case ${{1##*/}} in bash) PS1='\\u@\\h:\\w\\$ ';; zsh) PS1='%n@%m:%~%# ';; *) PS1='${{PWD}} $ ';; esac\n\
-         export PS1; unset s; fi\n"
+        "if {wanted}; then\n\
+         f=; for s in {first} {SHELLS}; do if command -v \"$s\" >/dev/null 2>&1; then f=$s; break; fi; done\n\
+         [ -z \"$f\" ] && no 127 'there is no shell in the image: looked for {SHELLS}'\n\
+         case ${{f##*/}} in bash) PS1='\\u@\\h:\\w\\$ ';; zsh) PS1='%n@%m:%~%# ';; *) PS1='${{PWD}} $ ';; esac\n\
+         set -- \"$@\" \"{found}\"; export PS1; unset s f; fi\n"
     );
     // A terminal that is not described there is none that anything there can draw on; what brings its own
     // descriptions knows this one.

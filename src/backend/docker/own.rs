@@ -52,7 +52,7 @@ mod tests {
         assert!(own.contains("a", ""));
         assert!(!own.contains("b", "exec_create: bash -c hermes-tui: x"));
         let constant = [inside::SCAN, inside::SIGNAL, inside::FIND].map(str::to_owned);
-        for script in constant.into_iter().chain([inside::command(), inside::session(None)]) {
+        for script in constant.into_iter().chain([inside::command(), inside::session(None, false)]) {
             assert!(own.contains("b", &format!("exec_create: sh -c {script} htui /")), "{script}");
         }
     }

@@ -49,13 +49,19 @@ pub async fn attach(inner: Shared, sandbox: SandboxId, spec: AttachSpec) -> Resu
     if spec.program.iter().any(|word| word.contains('\0')) {
         return Err(BackendError::new(FailureKind::Permanent, "an argument holds a zero byte", "leave it out"));
     }
-    let script = inside::session(inner.config.shell.as_deref());
+    let leads = !spec.lead.is_empty() && spec.program.is_empty();
+    let script = inside::session(inner.config.shell.as_deref(), leads);
     let mut args = vec![script, "htui".to_owned(), seen.working_dir().to_owned(), spec.cwd.unwrap_or_default()];
     args.extend(spec.program);
     let env = variables(&spec.env, ("HTUI_SESSION", spec.session.as_str()));
     let (mut exec, leader) = loop {
         let interpreter = inner.interpreter(&sandbox);
-        let program = Program { interpreter, args: args.clone(), env: env.clone(), tty: true };
+        let mut args = args.clone();
+        if leads {
+            args.extend([interpreter.to_owned(), "-c".to_owned()]);
+            args.extend(spec.lead.iter().cloned());
+        }
+        let program = Program { interpreter, args, env: env.clone(), tty: true };
         match begin(&inner, &engine, &sandbox, program).await {
             Err(error) if inner.has_other(&sandbox, interpreter, &error) => {}
             other => break other?,

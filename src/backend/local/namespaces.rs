@@ -267,6 +267,7 @@ impl Namespaces {
         let open = Op::Open {
             session: session.clone(),
             program: spec.program,
+            lead: spec.lead,
             vars: spec.env,
             cwd: spec.cwd,
             size: spec.size,

@@ -126,7 +126,7 @@ impl OnHost {
         let (argv, name) = if spec.program.is_empty() {
             let found = shell::find(self.shell.as_deref(), &path).map_err(refused)?;
             let name = shell::process_name(&found);
-            (vec![found, "-l".into()], Some(name))
+            (shell::led(&spec.lead, found), Some(name))
         } else {
             (shell::checked(&spec.program).map_err(refused)?, None)
         };

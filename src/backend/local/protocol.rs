@@ -106,6 +106,9 @@ pub enum Op {
         session: String,
         /// Argument vector; empty means a shell.
         program: Vec<String>,
+        /// What leads to a shell.
+        #[serde(default)]
+        lead: Vec<String>,
         /// More variables.
         vars: Vec<(String, String)>,
         /// Directory.

@@ -52,6 +52,14 @@ pub fn find(configured: Option<&str>, path: &str) -> Result<String, NotStarted> 
         })
 }
 
+/// The argument vector of a shell, which is a login shell unless a script leads to it: that one has set its variables.
+pub fn led(lead: &[String], shell: String) -> Vec<String> {
+    if lead.is_empty() {
+        return vec![shell, "-l".to_owned()];
+    }
+    ["/bin/sh", "-c"].map(str::to_owned).into_iter().chain(lead.iter().cloned()).chain([shell]).collect()
+}
+
 /// A prompt for a shell that finds none in its start files: user, place, sign.
 pub fn prompt(shell: &str) -> &'static str {
     match shell.rsplit('/').next() {

@@ -284,11 +284,11 @@ impl Init<'_> {
                 };
                 self.reply(host, id, Ok(hello), Vec::new());
             }
-            Op::Open { session, program, vars, cwd, size, resume } => {
+            Op::Open { session, program, lead, vars, cwd, size, resume } => {
                 let known = self.sessions.get(&session).is_some_and(|one| !one.ended);
                 let opened = match resume && !known {
                     true => Err("it ended while no host ran".to_owned()),
-                    false => self.open(session, program, &vars, cwd.as_deref(), size),
+                    false => self.open(session, (program, &lead), &vars, cwd.as_deref(), size),
                 };
                 let (answer, fds) = match opened {
                     Ok((answer, fd)) => (Ok(answer), vec![fd]),
@@ -341,7 +341,7 @@ impl Init<'_> {
     fn open(
         &mut self,
         name: String,
-        program: Vec<String>,
+        (program, lead): (Vec<String>, &[String]),
         vars: &[(String, String)],
         cwd: Option<&str>,
         size: crate::domain::Size,
@@ -357,7 +357,7 @@ impl Init<'_> {
             let handle = session.handle()?;
             return Ok((Answer::Opened { reopened: true, missed: session.take_missed() }, handle));
         }
-        let started = self.surroundings.on_pty(&program, vars, cwd, size).map_err(|not| not.why)?;
+        let started = self.surroundings.on_pty(&program, lead, vars, cwd, size).map_err(|not| not.why)?;
         let session = Session::new(started, program);
         let handle = session.handle();
         self.sessions.insert(name, session);

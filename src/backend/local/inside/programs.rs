@@ -72,10 +72,12 @@ impl Surroundings {
         vars
     }
 
-    /// Starts a program, or a shell if `program` is empty, in a session of its own on a PTY of this size.
+    /// Starts a program, or a shell if `program` is empty, in a session of its own on a PTY of this size. `lead` leads to
+    /// the shell.
     pub fn on_pty(
         &self,
         program: &[String],
+        lead: &[String],
         more: &[(String, String)],
         cwd: Option<&str>,
         size: Size,
@@ -87,7 +89,7 @@ impl Surroundings {
             let shell = shell::find(self.configured.as_deref(), &path)?;
             vars.entry("PS1".into()).or_insert_with(|| shell::prompt(&shell).into());
             let name = shell::process_name(&shell);
-            (vec![shell, "-l".into()], Some(name))
+            (shell::led(lead, shell), Some(name))
         } else {
             (shell::checked(program)?, None)
         };
