@@ -37,12 +37,19 @@ pub fn printed<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabSta
     let marked = model.clients.get(&client).is_none_or(|c| c.marked.is_some());
     let mut shown = Vec::new();
     for (pane, area) in model.pane_areas(client, tab) {
-        let Some(PaneKind::Session(id)) = model.work.panes.get(&pane) else { continue };
-        let Some(screen) = model.work.screens.get(id) else { continue };
-        let session = model.state.sessions.get(id)?;
-        let env = model.state.environments.get(&session.env);
+        let env = model.env_of_pane(pane).and_then(|id| model.state.environments.get(&id));
         let covered = env.is_some_and(|env| env_banner(model, now, env).is_some());
-        if marked || covered || session.state != SessionState::Running || model.offset(client, id) > 0 {
+        if covered {
+            return None;
+        }
+        let Some(PaneKind::Session(id)) = model.work.panes.get(&pane) else { continue };
+        let session = model.state.sessions.get(id)?;
+        // One that could not be opened says so in its frame.
+        if marked || session.has_ended() || model.offset(client, id) > 0 {
+            return None;
+        }
+        let Some(screen) = model.work.screens.get(id) else { continue };
+        if session.state != SessionState::Running {
             return None;
         }
         shown.push(Printed { session: &session.id, screen, inner: model.inside(client, area), focused: pane == focus });
