@@ -32,5 +32,7 @@ mod rules;
 mod sidebar;
 #[path = "app/timers.rs"]
 mod timers;
+#[path = "app/work.rs"]
+mod work;
 #[path = "app/world.rs"]
 mod world;

@@ -63,11 +63,12 @@ for_backend!(
     super::subjects::Local::new,
     a_new_host_finds_running_sessions_again,
     dropping_the_writer_sends_nothing,
+    what_leads_to_a_shell_becomes_it,
 );
 // An engine lets nobody take over an exec that somebody else has started.
 #[cfg(target_os = "linux")]
-for_backend!(docker, super::subjects::Engine::docker);
+for_backend!(docker, super::subjects::Engine::docker, what_leads_to_a_shell_becomes_it);
 #[cfg(target_os = "linux")]
-for_backend!(rootful_podman, super::subjects::Engine::podman);
+for_backend!(rootful_podman, super::subjects::Engine::podman, what_leads_to_a_shell_becomes_it);
 #[cfg(target_os = "linux")]
-for_backend!(rootless_podman, super::subjects::Engine::rootless_podman);
+for_backend!(rootless_podman, super::subjects::Engine::rootless_podman, what_leads_to_a_shell_becomes_it);

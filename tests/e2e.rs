@@ -17,3 +17,5 @@ mod screen;
 mod seed;
 #[path = "e2e/turns.rs"]
 mod turns;
+#[path = "e2e/work.rs"]
+mod work;

@@ -311,7 +311,32 @@ fn leader_footer() {
 
 #[test]
 fn turn_list() {
-    check_overlay("turns", || Overlay::Turns { rows: turn_rows(), selected: 2, scroll: 0, filter: "log".into() });
+    check_overlay("turns", || Overlay::Turns {
+        rows: turn_rows(),
+        selected: 2,
+        scroll: 0,
+        filter: "log".into(),
+        only: "",
+    });
+    check_overlay("turns_failed", || Overlay::Turns {
+        rows: turn_rows().drain(..).filter(|row| row.depth == 0 || row.text.contains("login")).collect(),
+        selected: 2,
+        scroll: 0,
+        filter: String::new(),
+        only: "failed",
+    });
+}
+
+#[test]
+fn what_keys_in_the_turn_list_do_is_told_in_the_last_line() {
+    let shell = shell_for(80, 24);
+    let mut vm = with_shell(80, 24, &shell);
+    vm.mode = Mode::Overlay;
+    let rows = turn_rows();
+    vm.overlay = Some(Overlay::Turns { rows, selected: 2, scroll: 0, filter: String::new(), only: "" });
+    vm.notices = vec![Toast { text: "copied `cargo test login`".into(), level: Level::Success }];
+    let last = dump::lines(&drawn(&vm, &Style::default())).pop().unwrap_or_default();
+    assert!(last.contains("copied `cargo test login`"), "{last}");
 }
 
 #[test]

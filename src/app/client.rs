@@ -7,7 +7,7 @@ use super::model::{GroupKey, TabId};
 use super::msg::{ClientCaps, Role};
 use super::only::Only;
 use super::overlay::Overlay;
-use crate::domain::{CallId, EnvId, Moment, SessionId, Size, TurnId};
+use crate::domain::{Call, CallId, EnvId, Moment, SessionId, Size, TurnId, TurnStatus};
 use crate::term::Selection;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -98,6 +98,66 @@ pub struct FeedPlace {
     pub selected: Option<FeedMark>,
     /// Commands whose whole output is shown.
     pub whole: BTreeSet<CallId>,
+    /// Which commands are shown.
+    pub shown: Shown,
+    /// The filter.
+    pub filter: Line,
+    /// Whether the filter is being typed.
+    pub filtering: bool,
+}
+
+/// Which commands a feed or the turn list shows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Shown {
+    /// All.
+    #[default]
+    All,
+    /// Those that failed.
+    Failed,
+    /// Those that run.
+    Running,
+}
+
+impl Shown {
+    /// The next one, in a circle.
+    #[must_use]
+    pub fn next(self) -> Self {
+        match self {
+            Self::All => Self::Failed,
+            Self::Failed => Self::Running,
+            Self::Running => Self::All,
+        }
+    }
+
+    /// For people; nothing where all are shown.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::All => "",
+            Self::Failed => "failed",
+            Self::Running => "running",
+        }
+    }
+
+    /// Whether a command is among them.
+    #[must_use]
+    pub fn has(self, call: &Call) -> bool {
+        match self {
+            Self::All => true,
+            Self::Failed => call.exit_code.is_some_and(|code| code != 0),
+            Self::Running => call.ended.is_none(),
+        }
+    }
+
+    /// Whether a turn is among them, whatever its commands are.
+    #[must_use]
+    pub fn has_turn(self, status: TurnStatus) -> bool {
+        match self {
+            Self::All => true,
+            Self::Failed => matches!(status, TurnStatus::Failed | TurnStatus::Interrupted),
+            Self::Running => status == TurnStatus::Running,
+        }
+    }
 }
 
 /// A place in a feed.

@@ -59,6 +59,12 @@ pub enum Action {
     Turns,
     /// The agent pane of the conversation.
     AgentPane,
+    /// Copies the selected command of the agent, or its last one.
+    CopyCommand,
+    /// Types that command at the prompt of a shell beside the agent pane.
+    RunAgain,
+    /// A shell where the agent is.
+    AgentShell,
     /// The reaper's verdict.
     Explain,
     /// What the environment's sandbox is made of and what it uses.
@@ -114,12 +120,13 @@ impl Action {
     #[must_use]
     pub fn only_looks(self) -> bool {
         use Action::{
-            Back, CopyMode, Details, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NextPane, NextTab, Open,
-            Palette, Pick, PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
+            Back, CopyCommand, CopyMode, Details, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NextPane, NextTab,
+            Open, Palette, Pick, PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
         };
         matches!(
             self,
-            Back | CopyMode
+            Back | CopyCommand
+                | CopyMode
                 | Details
                 | Explain
                 | Filter
@@ -270,6 +277,9 @@ pub const COMMANDS: &[Command] = commands! {
     Environments "row-last" "move" "Last row" [] ["G" "end"] [] false Action::RowLast;
     Agent "turns" "turns" "Conversations, their turns and commands" ["t"] ["t"] [] false Action::Turns;
     Agent "agent-pane" "agent" "The agent pane of the conversation" ["a"] ["a"] [] false Action::AgentPane;
+    Agent "agent-shell" "agent shell" "A shell where the agent is: in its directory, with the variables that it exported" ["W"] ["W"] [] false Action::AgentShell;
+    Agent "run-again" "run again" "Type the agent's selected or last command in a shell beside it; Enter runs it" ["R"] [] [] false Action::RunAgain;
+    Agent "copy-command" "copy command" "Copy the agent's selected or last command" ["Y"] ["y"] [] false Action::CopyCommand;
     General "nav" "sidebar" "Keys go to the sidebar (NAV)" ["esc"] [] [] false Action::Nav;
     General "back" "back" "Keys go to the pane again" [] ["esc" "l" "right"] [] false Action::Back;
     General "sidebar" "show/hide" "Show or hide the sidebar" ["s"] ["b"] [] false Action::ToggleSidebar;

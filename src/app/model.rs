@@ -83,6 +83,8 @@ pub struct Workspace {
     pub buffer: String,
     /// What was typed into sessions that are still opening.
     pub(super) ahead: BTreeMap<SessionId, Vec<u8>>,
+    /// Commands that were typed for a person, or will be, into shells that nobody typed in since.
+    pub(super) offered: BTreeMap<SessionId, Offer>,
     /// Titles that programs set.
     pub titles: BTreeMap<SessionId, String>,
     /// Sessions whose pane was closed and that are being ended.
@@ -91,6 +93,19 @@ pub struct Workspace {
     pub(super) sizes: BTreeMap<SessionId, Size>,
     next_pane: u32,
     next_tab: u32,
+}
+
+/// A command that waits for the Enter of a person.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Offer {
+    /// Who asked for it.
+    pub client: ClientId,
+    /// The command.
+    pub text: String,
+    /// Where it ran, where known.
+    pub cwd: Option<String>,
+    /// Its shell has shown no prompt yet.
+    pub waits: bool,
 }
 
 /// A tab, within the model.

@@ -1,6 +1,6 @@
 //! What lies over the screen of one client, while it does.
 
-use super::client::FeedMark;
+use super::client::{FeedMark, Shown};
 use super::form::Form;
 use super::input::Line;
 use super::layout::PaneId;
@@ -150,6 +150,8 @@ pub struct TurnList {
     pub filter: Line,
     /// Whether the filter is being typed.
     pub filtering: bool,
+    /// Which commands are shown, with the turns that have such ones.
+    pub shown: Shown,
     /// Conversations and turns whose rows below are hidden or shown against the rule.
     pub toggled: BTreeSet<TurnKey>,
 }

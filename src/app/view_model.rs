@@ -334,6 +334,8 @@ pub enum FeedLine {
         took_ms: u64,
         /// Highlighted.
         selected: bool,
+        /// Its turn is highlighted.
+        of_selected: bool,
     },
     /// A line of output.
     Output {
@@ -433,6 +435,8 @@ pub enum Overlay {
         scroll: usize,
         /// The filter being typed.
         filter: String,
+        /// Which commands are shown, where not all are: `failed`, `running`.
+        only: &'static str,
     },
     /// What a sandbox is made of, and what it uses.
     Details {

@@ -60,7 +60,7 @@ fn draw_line(canvas: &mut Canvas<'_>, line: &FeedLine, at: Rect, now: Moment) {
                 x += canvas.put(x, y, 1, canvas.glyph().rule, ink.border).max(1);
             }
         }
-        FeedLine::Command { command, exit_code, running, count, cwd, took_ms, selected } => {
+        FeedLine::Command { command, exit_code, running, count, cwd, took_ms, selected, of_selected } => {
             let (sign, look) = match exit_code {
                 _ if *running => (throbber(canvas, now), ink.busy),
                 None => (canvas.glyph().cut, ink.dim),
@@ -77,11 +77,15 @@ fn draw_line(canvas: &mut Canvas<'_>, line: &FeedLine, at: Rect, now: Moment) {
                 canvas.right(stop, y, 4, &code, look);
                 stop = stop.saturating_sub(5);
             }
+            if *of_selected {
+                canvas.put(x, y, 1, canvas.glyph().active, ink.accent);
+            }
             let mut x = x + 1;
             x += canvas.put(x, y, stop.saturating_sub(x), sign, look) + 1;
             let times = if *count > 1 { format!("{}{count}", canvas.glyph().times) } else { String::new() };
             let reserved = if times.is_empty() { 0 } else { canvas.width(&times) + 1 };
-            x += canvas.fit(x, y, stop.saturating_sub(x + reserved), command, ink.text) + 1;
+            let look = if *of_selected { ink.strong } else { ink.text };
+            x += canvas.fit(x, y, stop.saturating_sub(x + reserved), command, look) + 1;
             if reserved > 0 {
                 x += canvas.put(x, y, stop.saturating_sub(x), &times, ink.accent) + 1;
             }

@@ -130,7 +130,7 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
         over(&mut canvas, overlay, vm);
         // A dialog may need the last line itself.
         if !matches!(overlay, Overlay::Dialog { .. }) {
-            notice::error_line(&mut canvas, &vm.notices);
+            notice::last_line(&mut canvas, &vm.notices, matches!(overlay, Overlay::Turns { .. }));
         }
     }
 }
@@ -168,8 +168,8 @@ fn over(canvas: &mut Canvas<'_>, overlay: &Overlay, vm: &ViewModel<'_>) {
         Overlay::Form { title, fields, selected, cursor, problem } => {
             form::draw(canvas, title, fields, *selected, *cursor, problem.as_deref());
         }
-        Overlay::Turns { rows, selected, scroll, filter } => {
-            turns::draw(canvas, rows, *selected, *scroll, filter, vm.now);
+        Overlay::Turns { rows, selected, scroll, filter, only } => {
+            turns::draw(canvas, rows, (*selected, *scroll), (filter, only), vm.now);
         }
         Overlay::Details { title, facts, scroll } => details::draw(canvas, title, facts, *scroll),
         Overlay::Explain { title, verdict, reason, facts, scroll } => {

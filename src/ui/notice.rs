@@ -63,18 +63,22 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, notices: &[Toast], panes: Rect, curs
     }
 }
 
-/// The newest error in the last line, for while an overlay covers the messages.
-pub(super) fn error_line(canvas: &mut Canvas<'_>, notices: &[Toast]) {
+/// The newest error in the last line, for while an overlay covers the messages; with `any` the newest message, for an
+/// overlay in which keys do something that is told.
+pub(super) fn last_line(canvas: &mut Canvas<'_>, notices: &[Toast], any: bool) {
     let screen = canvas.screen();
-    let Some(toast) = notices.iter().rev().find(|toast| toast.level == Level::Error) else { return };
+    let Some(toast) = notices.iter().rev().find(|toast| any || toast.level == Level::Error) else { return };
     if screen.height < 2 {
         return;
     }
     let y = screen.bottom() - 1;
     let ink = *canvas.ink();
     canvas.clear(Rect { y, height: 1, ..screen }, ink.text);
-    let text = format!("{} {}", canvas.glyph().failed, toast.text);
-    canvas.fit(screen.x + 1, y, screen.width.saturating_sub(1), &text, ink.danger);
+    let (sign, look) = match toast.level {
+        Level::Error => (canvas.glyph().failed, ink.danger),
+        level => pane::level(canvas, level),
+    };
+    canvas.fit(screen.x + 1, y, screen.width.saturating_sub(1), &format!("{sign} {}", toast.text), look);
 }
 
 /// Below tabs and titles; further down or at the bottom where the cursor would be covered there.

@@ -63,14 +63,15 @@ fn right_side(canvas: &Canvas<'_>, mode: Mode, status: &StatusBar, room: u16) ->
     // Place from the right, text, look, least columns, and whether it may take the hint's room.
     let mut wanted: Vec<(usize, String, Ink, u16, bool)> = Vec::new();
     if let Some(fact) = status.facts.last() {
-        wanted.push((0, fact.clone(), ink.dim, canvas.width(fact), true));
+        let over_hint = !matches!(mode, Mode::Agent | Mode::Overlay);
+        wanted.push((1, fact.clone(), ink.dim, canvas.width(fact), over_hint));
     }
     for (i, trouble) in status.troubles.iter().enumerate() {
         let text = format!("{} {trouble}", canvas.glyph().lost);
-        wanted.push((status.facts.len() + 1 + i, text, ink.danger, 8, true));
+        wanted.push((status.facts.len() + 2 + i, text, ink.danger, 8, true));
     }
     for (i, fact) in status.facts.iter().enumerate().take(last).rev() {
-        wanted.push((last - i, fact.clone(), ink.dim, canvas.width(fact), false));
+        wanted.push((last - i + 1, fact.clone(), ink.dim, canvas.width(fact), false));
     }
     for (place, text, look, least, over_hint) in wanted {
         let gap = if chosen.is_empty() { 0 } else { 3 };

@@ -11,9 +11,8 @@ use ratatui::layout::Rect;
 pub(super) fn draw(
     canvas: &mut Canvas<'_>,
     rows: &[TurnRow],
-    selected: usize,
-    scroll: usize,
-    filter: &str,
+    (selected, scroll): (usize, usize),
+    (filter, only): (&str, &str),
     now: Moment,
 ) {
     let screen = canvas.screen();
@@ -25,13 +24,16 @@ pub(super) fn draw(
     if inner.area() == 0 {
         return;
     }
-    if !filter.is_empty() {
-        popup::note(canvas, outer, false, &format!("/{filter}"));
-    }
+    let only = if only.is_empty() { String::new() } else { format!("{only} only") };
+    let typed = if filter.is_empty() { String::new() } else { format!("/{filter}") };
+    popup::note(canvas, outer, false, format!("{only}  {typed}").trim());
     if rows.is_empty() {
-        let text =
-            if filter.is_empty() { "no turns yet: an agent begins one with `turn begin`" } else { "nothing matches" };
-        canvas.fit(inner.x, inner.y, inner.width, text, ink.dim);
+        let text = match (filter.is_empty(), only.is_empty()) {
+            (true, true) => "no turns yet: an agent begins one with `turn begin`".to_owned(),
+            (false, true) => "nothing matches".to_owned(),
+            (_, false) => format!("nothing here, {only}: v shows more"),
+        };
+        canvas.fit(inner.x, inner.y, inner.width, &text, ink.dim);
         return;
     }
     let selected = selected.min(rows.len() - 1);

@@ -4,8 +4,8 @@ use hermes_tui::app::view_model::{Mode, Overlay, Pane, PaneContent, Sidebar, Sid
 use hermes_tui::app::{ClientCaps, ClientId, Cmd, Model, Msg, Role, Stream, update, view_model};
 use hermes_tui::config::{KeyPress, Options};
 use hermes_tui::domain::{
-    CallId, CallSource, ConversationId, Effect, EndpointId, EnvId, EnvSpec, Event, Evidence, FailureKind, Moment,
-    ReplyTo, Request, SandboxId, SessionId, Size, Span, TurnStatus, TurnTarget,
+    Begin, CallId, CallSource, ConversationId, Effect, EndpointId, EnvId, EnvSpec, Event, Evidence, FailureKind,
+    Moment, ReplyTo, Request, SandboxId, SessionId, Size, Span, TurnStatus, TurnTarget,
 };
 use std::collections::BTreeMap;
 
@@ -19,6 +19,8 @@ pub struct World {
     /// Sizes given to PTYs: at opening and later.
     pub sizes: BTreeMap<SessionId, Size>,
     pub resizes: usize,
+    /// Where sessions were asked to begin, in order.
+    pub begins: Vec<(SessionId, Begin)>,
     /// Commands that are no effects of the core and no writes.
     pub others: Vec<Cmd>,
     pub replies: Vec<Effect>,
@@ -46,6 +48,7 @@ impl World {
             written: BTreeMap::new(),
             sizes: BTreeMap::new(),
             resizes: 0,
+            begins: Vec::new(),
             others: Vec::new(),
             replies: Vec::new(),
             exited: false,
@@ -118,8 +121,9 @@ impl World {
                 self.event(Event::EvidenceGathered { env, generation, evidence: Ok(self.evidence.clone()) });
             }
             Effect::Teardown { env, generation, .. } => self.event(Event::TeardownDone { env, generation }),
-            Effect::OpenSession { session, generation, size, .. } => {
+            Effect::OpenSession { session, generation, size, begin, .. } => {
                 self.sizes.insert(session.clone(), size);
+                self.begins.push((session.clone(), begin));
                 self.event(Event::SessionOpened { session, generation });
             }
             Effect::CloseSession(session) => self.event(Event::SessionEnded { session, exit_code: None }),
@@ -257,13 +261,25 @@ impl World {
 
     /// Runs a command of the agent, with its output.
     pub fn call(&mut self, conversation: &str, command: &str, output: &str, exit_code: i32) -> CallId {
+        self.call_in(conversation, None, command, output, exit_code)
+    }
+
+    /// The same in a directory.
+    pub fn call_in(
+        &mut self,
+        conversation: &str,
+        cwd: Option<&str>,
+        command: &str,
+        output: &str,
+        exit_code: i32,
+    ) -> CallId {
         let call = self.model.ids.call();
         self.request(Request::BeginCall {
             call: call.clone(),
             env: None,
             conversation: Some(ConversationId::new(conversation)),
             command: command.to_owned(),
-            cwd: None,
+            cwd: cwd.map(str::to_owned),
             source: CallSource::Exec,
         });
         let bytes = output.as_bytes().to_vec();

@@ -136,6 +136,20 @@ pub async fn the_size_is_right_at_the_first_byte_and_after_each_resize(subject: 
     link.control.close().await.expect("closed");
 }
 
+pub async fn what_leads_to_a_shell_becomes_it(subject: &dyn Subject) {
+    let (backend, sandbox) = made(subject, "e1").await;
+    let lead = ["printf '<%s>' \"$1\"; shift; exec \"$@\"", "htui", "it's a word"].map(str::to_owned).to_vec();
+    let spec = AttachSpec { lead, ..session("s", &[], SIZE) };
+    let mut link = backend.attach(sandbox.clone(), spec).await.expect("a session");
+    read_until(&mut link, b"<it's a word>").await;
+    // At its prompt it is a shell like any other.
+    while backend.evidence(sandbox.clone()).await.expect("evidence").idle_shells != 1 {}
+    assert_eq!(backend.evidence(sandbox).await.expect("evidence").processes, []);
+    link.writer.write_all(b"echo he''re; exit 3\n").await.expect("typed");
+    read_until(&mut link, b"here\r\n").await;
+    assert_eq!(link.exit.await, Some(3));
+}
+
 pub async fn a_mebibyte_through_a_terminal_arrives_whole_and_in_order(subject: &dyn Subject) {
     let (backend, sandbox) = made(subject, "e1").await;
     let (program, ready) = subject.echo();

@@ -429,6 +429,12 @@ pub async fn a_plain_host_shell_works_and_leaves_nothing(host: &Host) {
     link.control.close().await.expect("closed");
     assert_eq!(with_mark(&mark), Vec::<i32>::new());
     assert_eq!(link.exit.await, Some(129));
+    let lead = ["printf '<%s>' \"$1\"; shift; exec \"$@\"", "htui", "led"].map(str::to_owned).to_vec();
+    let spec = hermes_tui::backend::AttachSpec { lead, ..super::host::session("led", &[]) };
+    let mut link = host.backend.attach(sandbox.clone(), spec).await.expect("a session");
+    read_until(&mut link, "<led>").await;
+    super::host::type_line(&mut link, "exit 6").await;
+    assert_eq!(link.exit.await, Some(6));
     let mut other =
         host.session(&sandbox, "t", &["sh", "-c", &format!("trap '' HUP; echo re''ady; sleep {mark}")]).await;
     read_until(&mut other, "ready").await;

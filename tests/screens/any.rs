@@ -87,17 +87,10 @@ fn feed_line() -> impl Strategy<Value = FeedLine> {
             |(number, prompt, status, took_ms, selected)| FeedLine::Turn { number, prompt, status, took_ms, selected }
         ),
         Just(FeedLine::Outside),
-        (text(), any::<Option<i32>>(), any::<(bool, u32)>(), option::of(text()), any::<u64>(), any::<bool>()).prop_map(
-            |(command, exit_code, (running, count), cwd, took_ms, selected)| FeedLine::Command {
-                command,
-                exit_code,
-                running,
-                count,
-                cwd,
-                took_ms,
-                selected,
-            }
-        ),
+        (text(), any::<Option<i32>>(), any::<(bool, u32)>(), option::of(text()), any::<u64>(), any::<[bool; 2]>())
+            .prop_map(|(command, exit_code, (running, count), cwd, took_ms, [selected, of_selected])| {
+                FeedLine::Command { command, exit_code, running, count, cwd, took_ms, selected, of_selected }
+            }),
         (text(), any::<bool>()).prop_map(|(text, error)| FeedLine::Output { text, error }),
         text().prop_map(FeedLine::Remark),
     ]
@@ -195,8 +188,8 @@ fn overlay() -> impl Strategy<Value = Overlay> {
                 cursor,
                 problem
             }),
-        (vec(turn_row, 0..60), any::<usize>(), any::<usize>(), text())
-            .prop_map(|(rows, selected, scroll, filter)| Overlay::Turns { rows, selected, scroll, filter }),
+        (vec(turn_row, 0..60), any::<usize>(), any::<usize>(), text(), prop_oneof![Just(""), Just("failed")])
+            .prop_map(|(rows, selected, scroll, filter, only)| Overlay::Turns { rows, selected, scroll, filter, only }),
         (text(), verdict, text(), pairs(), any::<usize>()).prop_map(|(title, verdict, reason, facts, scroll)| {
             Overlay::Explain { title, verdict, reason, facts, scroll }
         }),

@@ -183,6 +183,7 @@ pub fn feed() -> Vec<FeedLine> {
         cwd: None,
         took_ms,
         selected,
+        of_selected: took_ms >= 3_000,
     };
     vec![
         FeedLine::Turn {
@@ -204,7 +205,7 @@ pub fn feed() -> Vec<FeedLine> {
             took_ms: 15_400,
             selected: true,
         },
-        command("ls -la src", Some(0), 12, false),
+        command("ls -la src", Some(0), 3_120, false),
         command("cargo test login", Some(101), 8_412, true),
         output("error[E0425]: cannot find value `usr` in this scope", true),
         command("cargo test -- --nocapture", None, 3_000, false),
@@ -222,6 +223,7 @@ pub fn commands_of_others() -> Vec<FeedLine> {
             cwd: cwd.map(str::to_owned),
             took_ms,
             selected: false,
+            of_selected: false,
         };
     vec![
         command("git clone https://example.org/login.git", Some(0), false, 1, Some("/root"), 4_200),

@@ -77,6 +77,17 @@ impl Model {
             Action::Help => self.overlay(client, Overlay::Help { scroll: 0 }),
             Action::Turns => self.open_turns(client),
             Action::AgentPane => self.agent_pane(now, client, cmds),
+            Action::CopyCommand | Action::RunAgain | Action::AgentShell => match self.feed_in_question(client) {
+                Some((pane, of)) => {
+                    let marked = self.marked_in(client, pane, &of);
+                    match action {
+                        Action::CopyCommand => self.copy_marked(now, client, marked, cmds),
+                        Action::RunAgain => self.run_again(now, client, marked, cmds),
+                        _ => self.shell_of_agent(now, client, &of, cmds),
+                    }
+                }
+                None => self.no_environment(now, client),
+            },
             Action::Explain => self.explain(now, client, cmds),
             Action::Details => match self.env_in_question(client) {
                 Some(env) => self.overlay(client, Overlay::Details { env, scroll: 0 }),
@@ -347,18 +358,10 @@ impl Model {
 
     /// The agent pane of the conversation in question.
     fn agent_pane(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
-        let of_tab = if self.in_nav(client) { None } else { self.tab_of(client).and_then(|t| t.conversation.clone()) };
-        let of_env = || {
-            let env = self.env_in_question(client)?;
-            let mut known: Vec<_> =
-                self.state.conversations.values().filter(|c| c.env.as_ref() == Some(&env)).collect();
-            known.sort_by_key(|c| c.last_active);
-            known.last().map(|c| c.id.clone())
-        };
-        match (of_tab.or_else(of_env), self.env_in_question(client)) {
-            (Some(id), _) => self.show_feed(now, client, &id, cmds),
-            (None, Some(env)) => self.show_env_feed(now, client, &env, cmds),
-            (None, None) => self.no_environment(now, client),
+        match self.feed_here(client) {
+            Some(FeedOf::Conversation(id)) => self.show_feed(now, client, &id, cmds),
+            Some(FeedOf::Environment(env)) => self.show_env_feed(now, client, &env, cmds),
+            None => self.no_environment(now, client),
         }
     }
 

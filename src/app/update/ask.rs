@@ -57,7 +57,7 @@ impl Model {
 }
 
 /// A refusal with what to do next.
-fn told(refusal: &Refusal) -> String {
+pub(super) fn told(refusal: &Refusal) -> String {
     match refusal.hint.as_str() {
         "" => refusal.message.clone(),
         hint => format!("{} · {hint}", refusal.message),

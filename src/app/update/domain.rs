@@ -66,6 +66,7 @@ impl Model {
             K::SessionEnded => {
                 if let Some(session) = &notice.session {
                     self.work.ahead.remove(session);
+                    self.work.offered.remove(session);
                     self.session_over(now, session, cmds);
                 }
             }

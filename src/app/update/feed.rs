@@ -1,19 +1,18 @@
 //! Keys in an agent pane: it has no program, so they move in the feed.
 
-use super::super::client::{FeedMark, RowKey};
+use super::super::client::{FeedMark, FeedPlace, Shown};
 use super::super::command::Action;
+use super::super::input::Line;
 use super::super::layout::PaneId;
-use super::super::model::{FeedOf, Model, PaneKind};
+use super::super::model::{FeedOf, Model};
 use super::super::msg::{ClientId, Cmd, Stream};
 use super::super::view::feed::{FeedItem, is_long, items, lines_before};
 use super::super::view_model::Level;
 use super::keys::plain;
-use super::panes::roomier;
-use super::sidebar::toggle;
 use crate::config::KeyPress;
-use crate::domain::{CallId, Event, Moment, Session, Told};
+use crate::domain::{CallId, Event, Moment, Told};
 use crossterm::event::{KeyCode, KeyModifiers};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 impl Model {
     /// An agent's records tell of a conversation: its commands are shown with what they printed.
@@ -44,6 +43,9 @@ impl Model {
         key: KeyPress,
         cmds: &mut Vec<Cmd>,
     ) {
+        if self.feed_filter_key(client, pane, key) {
+            return;
+        }
         let page = i64::from(self.pane_rows(client, pane));
         if key.mods == KeyModifiers::CONTROL {
             match key.code {
@@ -54,8 +56,17 @@ impl Model {
             return;
         }
         match plain(key) {
-            Some(KeyCode::Enter | KeyCode::Char('x')) if self.only_looks(now, client) => {}
+            Some(KeyCode::Enter | KeyCode::Char('x' | 'r' | 'w')) if self.only_looks(now, client) => {}
             Some(KeyCode::Enter) => self.show_shell(now, client, pane, id, cmds),
+            Some(KeyCode::Char('y')) => self.copy_marked(now, client, self.marked_in(client, Some(pane), id), cmds),
+            Some(KeyCode::Char('r')) => self.run_again(now, client, self.marked_in(client, Some(pane), id), cmds),
+            Some(KeyCode::Char('w')) => self.shell_of_agent(now, client, id, cmds),
+            Some(KeyCode::Char('v')) => self.narrow_feed(client, pane, id),
+            Some(KeyCode::Char('/')) => {
+                if let Some(place) = self.feed_place(client, pane) {
+                    place.filtering = true;
+                }
+            }
             Some(KeyCode::Char('j') | KeyCode::Down) => self.scroll_feed(client, pane, id, -1),
             Some(KeyCode::Char('k') | KeyCode::Up) => self.scroll_feed(client, pane, id, 1),
             Some(KeyCode::PageUp) => self.scroll_feed(client, pane, id, page),
@@ -79,7 +90,7 @@ impl Model {
             }
             _ => {
                 let text =
-                    "this pane shows what the agent does · Enter shell · j/k scroll · J/K command · Space its output";
+                    "this pane shows what the agent does · Enter shell · J/K command · Space its output · ? help";
                 self.say(now, Level::Info, text, Some(client));
             }
         }
@@ -97,8 +108,12 @@ impl Model {
         c.dirty = true;
     }
 
-    /// Highlights a turn or command and scrolls to it.
+    /// Highlights a turn or command and scrolls to it. A filter that hides it goes.
     pub(super) fn show_mark(&mut self, client: ClientId, pane: PaneId, id: &FeedOf, mark: FeedMark) {
+        let hidden = !self.feed_items(client, pane, id).iter().any(|item| item.mark().as_ref() == Some(&mark));
+        if let Some(place) = self.feed_place(client, pane).filter(|_| hidden) {
+            (place.shown, place.filter, place.filtering) = Default::default();
+        }
         let all = self.feed_items(client, pane, id);
         let total = lines_before(&all, None);
         let above = lines_before(&all, Some(&mark));
@@ -113,29 +128,77 @@ impl Model {
         }
     }
 
-    fn feed_items(&self, client: ClientId, pane: PaneId, id: &FeedOf) -> Vec<FeedItem<'_>> {
+    pub(super) fn feed_items(&self, client: ClientId, pane: PaneId, id: &FeedOf) -> Vec<FeedItem<'_>> {
         let place = self.clients.get(&client).and_then(|c| c.feed.get(&pane));
-        place.map_or_else(|| items(self, id, &BTreeSet::new()), |place| items(self, id, &place.whole))
+        place.map_or_else(|| items(self, id, &FeedPlace::default()), |place| items(self, id, place))
     }
 
-    /// Shows the whole output of the selected command, or its last lines again. Without a selected command, the newest
-    /// one with more output than is shown is meant.
+    pub(super) fn feed_place(&mut self, client: ClientId, pane: PaneId) -> Option<&mut FeedPlace> {
+        let client = self.clients.get_mut(&client)?;
+        client.dirty = true;
+        Some(client.feed.entry(pane).or_default())
+    }
+
+    /// A key while the filter of an agent pane is typed. False if it is not.
+    fn feed_filter_key(&mut self, client: ClientId, pane: PaneId, key: KeyPress) -> bool {
+        let Some(place) = self.feed_place(client, pane).filter(|place| place.filtering) else { return false };
+        match key.code {
+            KeyCode::Esc => (place.filtering, place.filter) = (false, Line::default()),
+            KeyCode::Enter => place.filtering = false,
+            _ => {
+                place.filter.key(key);
+            }
+        }
+        place.back = 0;
+        true
+    }
+
+    /// All commands, those that failed, those that run, and round again. Whoever looks for some wants to do something with
+    /// them: the newest one is selected, unless one of them was already.
+    fn narrow_feed(&mut self, client: ClientId, pane: PaneId, id: &FeedOf) {
+        let Some(place) = self.feed_place(client, pane) else { return };
+        (place.shown, place.back) = (place.shown.next(), 0);
+        let (all, selected) = (place.shown == Shown::All, place.selected.take());
+        let items = self.feed_items(client, pane, id);
+        let there = |mark: &FeedMark| items.iter().any(|item| item.mark().as_ref() == Some(mark));
+        let newest = || items.iter().rev().find(|item| matches!(item, FeedItem::Call(..))).and_then(FeedItem::mark);
+        let mark = match selected.filter(there) {
+            Some(mark @ FeedMark::Turn(_)) if !all => newest().or(Some(mark)),
+            None if !all => newest(),
+            mark => mark,
+        };
+        if let Some(mark) = mark {
+            self.show_mark(client, pane, id, mark);
+        }
+    }
+
+    /// Shows the whole output of the selected command, or its last lines again; of a selected turn that of all its
+    /// commands. With nothing selected, the newest command with more output than is shown is meant.
     fn expand(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &FeedOf) {
         let selected = self.clients.get(&client).and_then(|c| c.feed.get(&pane)?.selected.clone());
-        let call = match selected {
-            Some(FeedMark::Call(call)) => Some(call),
-            _ => self.feed_items(client, pane, id).iter().rev().find_map(|item| match item {
-                FeedItem::Call(call, output, _) if is_long(*output) => Some(call.id.clone()),
-                _ => None,
-            }),
+        let all = self.feed_items(client, pane, id);
+        let mut long = all.iter().filter_map(|item| match item {
+            FeedItem::Call(call, output, _) if is_long(*output) => Some(*call),
+            _ => None,
+        });
+        let meant: Vec<CallId> = match &selected {
+            Some(FeedMark::Call(id)) => long.filter(|call| call.id == *id).map(|call| call.id.clone()).collect(),
+            Some(FeedMark::Turn(turn)) => {
+                long.filter(|call| call.turn.as_ref() == Some(turn)).map(|call| call.id.clone()).collect()
+            }
+            None => long.next_back().map(|call| call.id.clone()).into_iter().collect(),
         };
-        let Some(call) = call.filter(|call| is_long(self.work.feeds.of(call))) else {
+        let Some(last) = meant.last().cloned() else {
             return self.say(now, Level::Info, "all of its output is shown", Some(client));
         };
-        if let Some(c) = self.clients.get_mut(&client) {
-            toggle(&mut c.feed.entry(pane).or_default().whole, call.clone());
+        if let Some(place) = self.feed_place(client, pane) {
+            if meant.iter().all(|call| place.whole.contains(call)) {
+                place.whole.retain(|call| !meant.contains(call));
+            } else {
+                place.whole.extend(meant);
+            }
         }
-        self.show_mark(client, pane, id, FeedMark::Call(call));
+        self.show_mark(client, pane, id, selected.unwrap_or(FeedMark::Call(last)));
     }
 
     fn jump(&mut self, now: Moment, client: ClientId, pane: PaneId, id: &FeedOf, to: Jump, forward: bool) {
@@ -169,43 +232,6 @@ impl Model {
                 };
                 self.say(now, Level::Info, text, Some(client));
             }
-        }
-    }
-
-    /// Shows the conversation's shell beside its feed: the session it has, else a new one.
-    fn show_shell(&mut self, now: Moment, client: ClientId, pane: PaneId, of: &FeedOf, cmds: &mut Vec<Cmd>) {
-        let id = match of {
-            FeedOf::Conversation(id) => id,
-            FeedOf::Environment(env) => return self.open_env(now, client, env, cmds),
-        };
-        self.show_conversation_session(now, id, cmds);
-        let session = self.state.conversations.get(id).and_then(|c| c.session.clone());
-        let shown = session.iter().flat_map(|s| self.work.shown(s)).next();
-        if let Some((tab, shell)) = shown {
-            let over = self.session_of(shell).and_then(|s| self.state.sessions.get(s));
-            if over.is_some_and(Session::has_ended) {
-                self.again(now, shell, cmds);
-            }
-            return self.look_at(now, client, tab, Some(shell), cmds);
-        }
-        let env = self.state.conversations.get(id).and_then(|c| c.env.clone());
-        match (env, self.here(client)) {
-            (Some(env), Some((tab, _))) => {
-                let beside = Some((tab, pane, roomier(self.frame(client).panes)));
-                let of_env = |kind: &PaneKind| match kind {
-                    PaneKind::Session(s) => self.state.sessions.get(s).is_some_and(|s| s.env == env),
-                    PaneKind::Feed(_) => false,
-                };
-                let here = self.work.panes_where(of_env).into_iter().find(|(t, _)| *t == tab);
-                match here {
-                    Some((tab, shell)) => self.look_at(now, client, tab, Some(shell), cmds),
-                    None => self.open_session(now, client, &env, Some(id.clone()), beside, cmds),
-                }
-                if let Some(c) = self.clients.get_mut(&client) {
-                    c.sidebar.selected = Some(RowKey::Env(env));
-                }
-            }
-            _ => self.say(now, Level::Info, "this conversation has no environment yet", Some(client)),
         }
     }
 }

@@ -236,6 +236,7 @@ impl Model {
 
     /// Bytes for a program, or for the one that is about to run: what is typed while a shell opens is its first input.
     fn deliver(&mut self, now: Moment, client: ClientId, session: &SessionId, bytes: Vec<u8>, cmds: &mut Vec<Cmd>) {
+        self.answered_offer(now, session);
         if self.state.sessions.get(session).is_some_and(|s| s.state == SessionState::Running) {
             cmds.push(Cmd::Write { session: session.clone(), bytes });
             return;
@@ -315,6 +316,11 @@ impl Model {
             return;
         }
         self.leave_copy(client);
+        let pane = self.focused_pane(client);
+        let feeds = self.clients.get_mut(&client).map(|c| &mut c.feed);
+        if let Some(place) = feeds.and_then(|feeds| feeds.get_mut(&pane?)).filter(|place| place.filtering) {
+            return place.filter.paste(text);
+        }
         self.type_text(now, client, text, cmds);
     }
 

@@ -2,11 +2,13 @@
 
 mod act;
 mod ask;
+mod beside;
 mod copy;
 mod dialogs;
 mod domain;
 mod feed;
 mod keys;
+mod marked;
 mod mouse;
 mod overlay;
 mod panes;
@@ -22,7 +24,7 @@ use super::model::Model;
 use super::msg::{ClientId, Cmd, Msg, Role};
 use super::saved::Layout;
 use super::view_model::Level;
-use crate::domain::{EnvId, Moment};
+use crate::domain::{EnvId, Event, Moment};
 
 /// Takes in one message and says what is to be done, in order.
 pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
@@ -31,7 +33,12 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
     // Output cannot change it, and comes too often to look.
     let may_change_layout = !matches!(msg, Msg::Output { .. } | Msg::CallOutput { .. } | Msg::Progress { .. });
     match msg {
-        Msg::Domain(event) => m.apply(now, event, &mut cmds),
+        Msg::Domain(event) => {
+            if let Event::PersonActed { session, typed: true } = &event {
+                m.answered_offer(now, session);
+            }
+            m.apply(now, event, &mut cmds);
+        }
         Msg::ClientAttached { client, size, caps, role } => {
             m.clients.insert(client, Client::new(size.bounded(), caps, role));
             m.look_where_the_last_one_did(client);

@@ -266,6 +266,7 @@ pub(in crate::app) fn available(model: &Model, client: ClientId, action: Action)
         | Action::RemoveEnv
         // Without a conversation it shows what others run in the environment.
         | Action::AgentPane => model.env_in_question(client).is_some(),
+        Action::CopyCommand | Action::RunAgain | Action::AgentShell => model.feed_in_question(client).is_some(),
         Action::Turns => !model.state.conversations.is_empty(),
         _ => true,
     }

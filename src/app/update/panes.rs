@@ -25,6 +25,20 @@ impl Model {
         cmds: &mut Vec<Cmd>,
     ) {
         let session = self.ids.session();
+        if let Some(pane) = self.place_session(now, client, &session, at, cmds) {
+            self.request_session(now, session, env, (conversation, Begin::Usual), pane, cmds);
+        }
+    }
+
+    /// Gives a session that is to be opened its pane, and the focus. `None` if there is no such place.
+    pub(super) fn place_session(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        session: &SessionId,
+        at: Option<(TabId, PaneId, Axis)>,
+        cmds: &mut Vec<Cmd>,
+    ) -> Option<PaneId> {
         let pane = self.work.add_pane(PaneKind::Session(session.clone()));
         let tab = match at {
             Some((tab, beside, axis)) => {
@@ -34,18 +48,18 @@ impl Model {
                 });
                 if !split {
                     self.work.panes.remove(&pane);
-                    return;
+                    return None;
                 }
                 tab
             }
             None => self.work.add_tab(pane, None),
         };
         self.look_at(now, client, tab, Some(pane), cmds);
-        self.request_session(now, session, env, (conversation, Begin::Usual), pane, cmds);
+        Some(pane)
     }
 
     /// Asks for a session of the size that its pane has.
-    fn request_session(
+    pub(super) fn request_session(
         &mut self,
         now: Moment,
         session: SessionId,

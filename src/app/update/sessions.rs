@@ -28,6 +28,9 @@ impl Model {
             self.touch();
         }
         self.fed(now, session, fed, cmds);
+        if !self.work.offered.is_empty() {
+            self.offer(now, session, cmds);
+        }
         self.shed_history();
     }
 

@@ -9,7 +9,7 @@ use super::super::view_model::Level;
 use super::keys::plain;
 use super::sidebar::toggle;
 use crate::config::KeyPress;
-use crate::domain::Moment;
+use crate::domain::{ConversationId, Moment};
 use crossterm::event::KeyCode;
 
 impl Model {
@@ -62,6 +62,25 @@ impl Model {
                 },
                 Some(KeyCode::Char('F')) => to = (0..at).rev().find(failed).unwrap_or(at),
                 Some(KeyCode::Char('/')) => list.filtering = true,
+                Some(KeyCode::Char('v')) => {
+                    list.shown = list.shown.next();
+                    return self.keep_selected(now, client, list);
+                }
+                Some(KeyCode::Char('y')) => self.copy_row(now, client, rows.get(at).map(|(key, _)| key), cmds),
+                Some(KeyCode::Char('r' | 'w')) if self.only_looks(now, client) => {}
+                Some(KeyCode::Char('r')) => {
+                    let mark = rows.get(at).and_then(|(key, _)| Self::marked_by(key));
+                    if matches!(mark, Some(FeedMark::Call(_))) {
+                        return self.run_again(now, client, mark, cmds);
+                    }
+                    self.say(now, Level::Info, "select a command: Space shows those of a turn", Some(client));
+                }
+                Some(KeyCode::Char('w')) => {
+                    if let Some((key, _)) = rows.get(at) {
+                        let of = FeedOf::Conversation(conversation_of(key).clone());
+                        return self.shell_of_agent(now, client, &of, cmds);
+                    }
+                }
                 Some(KeyCode::Char(' ')) => {
                     if let Some((key, _)) = rows.get(at) {
                         toggle(&mut list.toggled, key.clone());
@@ -78,6 +97,31 @@ impl Model {
             }
         }
         list.selected = rows.get(to).map(|(k, _)| k.clone());
+        self.show_turns(client, list);
+    }
+
+    /// After other rows are shown: the selected one stays selected where it still is among them.
+    fn keep_selected(&mut self, now: Moment, client: ClientId, mut list: TurnList) {
+        let rows = turn_rows(self, now, &list);
+        let there = list.selected.take().filter(|key| rows.iter().any(|(k, _)| k == key));
+        // The first that was looked for, rather than what it belongs to.
+        let first = || rows.iter().find(|(_, row)| row.depth == 2).or(rows.first()).map(|(key, _)| key.clone());
+        list.selected = there.or_else(first);
+        self.show_turns(client, list);
+    }
+
+    /// Copies what a row of the turn list stands for.
+    fn copy_row(&mut self, now: Moment, client: ClientId, key: Option<&TurnKey>, cmds: &mut Vec<Cmd>) {
+        match key {
+            Some(TurnKey::Conversation(id)) => self.copy_text(now, client, id.to_string(), "the id ", cmds),
+            Some(TurnKey::Outside(..)) => {
+                self.say(now, Level::Info, "select one of its commands: Space shows them", Some(client));
+            }
+            key => self.copy_marked(now, client, key.and_then(Self::marked_by), cmds),
+        }
+    }
+
+    fn show_turns(&mut self, client: ClientId, list: TurnList) {
         if let Some(c) = self.clients.get_mut(&client) {
             c.overlay = Some(Overlay::Turns(list));
         }
@@ -86,7 +130,7 @@ impl Model {
 
     /// Shows the feed of a row of the turn list, scrolled to it and highlighted.
     fn go_to_turn(&mut self, now: Moment, client: ClientId, key: &TurnKey, cmds: &mut Vec<Cmd>) {
-        let (TurnKey::Conversation(id) | TurnKey::Mark(id, _) | TurnKey::Outside(id, _)) = key;
+        let id = conversation_of(key);
         self.show_feed(now, client, id, cmds);
         let mark = match key {
             TurnKey::Conversation(_) => None,
@@ -111,4 +155,9 @@ impl Model {
             list.scroll = list.scroll.max((at + 1).saturating_sub(height)).min(at);
         }
     }
+}
+
+fn conversation_of(key: &TurnKey) -> &ConversationId {
+    let (TurnKey::Conversation(id) | TurnKey::Mark(id, _) | TurnKey::Outside(id, _)) = key;
+    id
 }

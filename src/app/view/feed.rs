@@ -1,11 +1,12 @@
 //! The agent pane: commands of a conversation, cut into turns, or of an environment.
 
-use super::super::client::{FeedMark, FeedPlace};
+use super::super::client::{FeedMark, FeedPlace, Shown};
 use super::super::feed::CallOutput;
 use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model};
 use super::super::msg::ClientId;
 use super::super::view_model::FeedLine;
+use super::sidebar::fuzzy;
 use super::words;
 use crate::domain::{Call, CallId, ConversationId, EnvId, Moment, TakenOver, Turn, TurnId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -59,12 +60,44 @@ pub fn is_long(output: Option<&CallOutput>) -> bool {
     output.is_some_and(|output| output.lines() > SHOWN)
 }
 
-/// Everything in a feed, oldest first, with the whole output of some commands.
-pub fn items<'a>(model: &'a Model, of: &FeedOf, whole: &BTreeSet<CallId>) -> Vec<FeedItem<'a>> {
-    match of {
-        FeedOf::Conversation(id) => of_conversation(model, id, whole),
-        FeedOf::Environment(id) => of_environment(model, id, whole),
+/// What is shown of a feed, oldest first, with the whole output of some commands. Where not all of it is, what a command
+/// belongs to stands before it.
+pub fn items<'a>(model: &'a Model, of: &FeedOf, place: &FeedPlace) -> Vec<FeedItem<'a>> {
+    let all = match of {
+        FeedOf::Conversation(id) => of_conversation(model, id, &place.whole),
+        FeedOf::Environment(id) => of_environment(model, id, &place.whole),
+    };
+    let typed = place.filter.text();
+    if place.shown == Shown::All && typed.trim().is_empty() {
+        return all;
     }
+    let texts = all.iter().enumerate().map(|(at, item)| {
+        let text = match item {
+            FeedItem::Turn(turn) => turn.prompt.as_deref().unwrap_or(""),
+            FeedItem::Call(call, ..) => &call.command,
+            FeedItem::Outside | FeedItem::Taken(_) | FeedItem::Waits => "",
+        };
+        (at, text)
+    });
+    let found: BTreeSet<usize> = fuzzy(typed, texts.collect()).into_iter().collect();
+    let mut kept = Vec::new();
+    let mut wanted = false;
+    // From the end, so that a turn comes after its commands.
+    for (at, item) in all.into_iter().enumerate().rev() {
+        let head = matches!(item, FeedItem::Turn(_) | FeedItem::Outside);
+        let own = found.contains(&at)
+            && match &item {
+                FeedItem::Turn(turn) => place.shown.has_turn(turn.status),
+                FeedItem::Call(call, ..) => place.shown.has(call),
+                FeedItem::Outside | FeedItem::Taken(_) | FeedItem::Waits => false,
+            };
+        if own || (head && wanted) {
+            kept.push(item);
+        }
+        wanted = !head && (wanted || own);
+    }
+    kept.reverse();
+    kept
 }
 
 /// Commands of an environment that belong to no conversation. Those that run stand at the end, where it is read.
@@ -133,13 +166,16 @@ pub fn lines_before(items: &[FeedItem<'_>], mark: Option<&FeedMark>) -> usize {
 /// The lines in sight.
 pub fn lines(model: &Model, now: Moment, client: ClientId, pane: PaneId, of: &FeedOf, rows: u16) -> Vec<FeedLine> {
     let place = model.clients.get(&client).and_then(|c| c.feed.get(&pane)).cloned().unwrap_or_default();
-    let all = items(model, of, &place.whole);
+    let all = items(model, of, &place);
     if all.is_empty() {
-        let text = match of {
-            FeedOf::Conversation(_) => "no turn yet: commands of the agent appear here",
-            FeedOf::Environment(_) => "no command yet: what others run here appears here",
+        let text = match (of, place.shown.word(), place.filter.text()) {
+            (FeedOf::Conversation(_), "", "") => "no turn yet: commands of the agent appear here".to_owned(),
+            (FeedOf::Environment(_), "", "") => "no command yet: what others run here appears here".to_owned(),
+            (_, "", _) => "nothing matches · Esc shows all".to_owned(),
+            (_, word, "") => format!("nothing here is {word} · v and Esc show more"),
+            (_, word, _) => format!("nothing that matches is {word} · Esc shows all"),
         };
-        return vec![FeedLine::Remark(text.to_owned())];
+        return vec![FeedLine::Remark(text)];
     }
     let with_directory = matches!(of, FeedOf::Environment(_));
     let rows = usize::from(rows);
@@ -162,6 +198,8 @@ pub fn lines(model: &Model, now: Moment, client: ClientId, pane: PaneId, of: &Fe
 
 fn feed_line(now: Moment, item: &FeedItem<'_>, line: usize, place: &FeedPlace, with_directory: bool) -> FeedLine {
     let selected = place.selected.is_some() && place.selected == item.mark();
+    let turn = if let Some(FeedMark::Turn(turn)) = &place.selected { Some(turn) } else { None };
+    let of_selected = matches!(item, FeedItem::Call(call, ..) if turn.is_some() && call.turn.as_ref() == turn);
     match item {
         FeedItem::Outside => FeedLine::Outside,
         FeedItem::Taken(TakenOver { from, until: Some(until) }) => {
@@ -184,6 +222,7 @@ fn feed_line(now: Moment, item: &FeedItem<'_>, line: usize, place: &FeedPlace, w
             cwd: call.cwd.clone().filter(|_| with_directory),
             took_ms: call.ended.unwrap_or(now).since(call.began).0,
             selected,
+            of_selected,
         },
         FeedItem::Call(_, Some(output), true) => {
             let (gap, dropped) = (output.dropped_at(), output.dropped());
@@ -196,7 +235,9 @@ fn feed_line(now: Moment, item: &FeedItem<'_>, line: usize, place: &FeedPlace, w
         FeedItem::Call(_, Some(output), false) => {
             let above = output.lines().saturating_sub(SHOWN);
             match (above, line) {
-                (1.., 1) if selected => FeedLine::Remark(format!("{above} lines more · Space shows them")),
+                (1.., 1) if selected || of_selected => {
+                    FeedLine::Remark(format!("{above} lines more · Space shows them"))
+                }
                 (1.., 1) => FeedLine::Remark(format!("{above} lines more · J/K select, Space shows them")),
                 _ => output_line(output, above + line - 1 - usize::from(above > 0)),
             }

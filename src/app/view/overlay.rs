@@ -107,6 +107,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                 selected,
                 scroll,
                 filter: list.filter.text().to_owned(),
+                only: list.shown.word(),
             }
         }
         State::Details { env, scroll } => super::details::overlay(model, env, *scroll),
@@ -162,11 +163,24 @@ fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
         "Agent pane".to_owned(),
         vec![
             row("Enter", "the conversation's shell beside it"),
+            row("y", "copy the selected or last command; of a turn what was asked"),
+            row("r", "type it in a shell in its directory; Enter there runs it"),
+            row("w", "a shell where the agent is: its directory, its exported variables"),
+            row("v", "all commands, those that failed, those that run"),
+            row("/", "filter"),
             row("j/k PgUp/PgDn g/G", "scroll"),
             row("[ ]", "previous, next turn"),
             row("J K", "next, previous command"),
-            row("Space o", "the selected command's whole output, or its last lines"),
+            row("Space o", "the whole output of the selected command or turn, or its last lines"),
             row("f F", "next, previous failed command"),
+        ],
+    ));
+    out.push((
+        "Turn list".to_owned(),
+        vec![
+            row("Enter", "show it in the agent pane"),
+            row("y r w v / [ ] f F", "as in the agent pane"),
+            row("Space", "fold or unfold"),
         ],
     ));
     out.push((

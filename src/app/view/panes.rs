@@ -1,5 +1,6 @@
 //! Panes of the shown tab: titles, marks, banners, contents.
 
+use super::super::client::Shown;
 use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model, PaneKind, TabState};
 use super::super::msg::ClientId;
@@ -191,8 +192,20 @@ fn feed_title(model: &Model, of: &FeedOf) -> String {
 }
 
 fn feed_marks(model: &Model, client: ClientId, pane: PaneId) -> Vec<String> {
-    let back = model.clients.get(&client).and_then(|c| c.feed.get(&pane)).map_or(0, |p| p.back);
-    if back > 0 { vec![format!("[{back} back]")] } else { Vec::new() }
+    let Some(place) = model.clients.get(&client).and_then(|c| c.feed.get(&pane)) else { return Vec::new() };
+    let mut marks = Vec::new();
+    if place.shown != Shown::All {
+        marks.push(format!("{} only", place.shown.word()));
+    }
+    match (place.filtering, place.filter.text()) {
+        (false, "") => {}
+        (false, text) => marks.push(format!("/{text}")),
+        (true, text) => marks.push(format!("/{text}_")),
+    }
+    if place.back > 0 {
+        marks.push(format!("[{} back]", place.back));
+    }
+    marks
 }
 
 /// What an opening pane waits for.

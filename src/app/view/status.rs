@@ -1,5 +1,6 @@
 //! The last line: what keys do now, and how things stand.
 
+use super::super::client::Shown;
 use super::super::command::Action;
 use super::super::model::{Model, after};
 use super::super::msg::{ClientId, Role};
@@ -26,17 +27,24 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             (lead(Action::Nav), "sidebar".to_owned()),
             (lead(Action::Help), "help".to_owned()),
         ],
-        Mode::Agent => vec![
-            own("j/k", "scroll"),
-            own("Enter", "shell"),
-            own("[ ]", "turn"),
-            own("J/K", "command"),
-            own("Space", "output"),
-            own("f", "failed"),
-            own("t", "turns"),
-            own("?", "help"),
-            (b.leader.to_string(), "leader".to_owned()),
-        ],
+        Mode::Agent => match model.focused_pane(client).and_then(|pane| model.clients.get(&client)?.feed.get(&pane)) {
+            Some(place) if place.filtering => vec![own("Enter", "keep the filter"), own("Esc", "no filter")],
+            place => vec![
+                own("J/K", "select"),
+                own("Enter", "shell"),
+                own("y", "copy"),
+                own("r", "again"),
+                own("w", "agent's dir"),
+                own("?", "help"),
+                own("Space", "output"),
+                own("v", next_shown(place.map(|place| place.shown).unwrap_or_default())),
+                own("/", "filter"),
+                own("[ ]", "turn"),
+                own("t", "turns"),
+                own("j/k", "scroll"),
+                (b.leader.to_string(), "leader".to_owned()),
+            ],
+        },
         Mode::Nav if model.clients.get(&client).is_some_and(|c| c.sidebar.filtering) => {
             vec![own("Enter", "open"), own("↑/↓", "choose"), own("Esc", "no filter")]
         }
@@ -68,31 +76,43 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
             own("/ n N", "search"),
             own("q", "leave"),
         ],
-        Mode::Overlay => over(model, client).iter().map(|(key, what)| own(key, what)).collect(),
+        Mode::Overlay => over(model, client).into_iter().map(|(key, what)| own(key, what)).collect(),
     };
     hints.into_iter().filter(|(key, _)| !key.is_empty()).collect()
 }
 
+/// What is shown next.
+fn next_shown(shown: Shown) -> &'static str {
+    match shown.next() {
+        Shown::All => "all",
+        Shown::Failed => "failed",
+        Shown::Running => "running",
+    }
+}
+
 /// What keys do in what lies over the screen.
-fn over(model: &Model, client: ClientId) -> &'static [(&'static str, &'static str)] {
+fn over(model: &Model, client: ClientId) -> Vec<(&'static str, &'static str)> {
     match model.clients.get(&client).and_then(|c| c.overlay.as_ref()) {
-        Some(Overlay::Help { .. }) => &[("j/k", "scroll"), ("Esc", "close")],
-        Some(Overlay::Details { .. }) => &[("j/k", "scroll"), ("Esc", "close")],
-        Some(Overlay::Explain { .. }) => &[("j/k", "scroll"), ("+", "extend"), ("Esc", "close")],
-        Some(Overlay::Turns(list)) if list.filtering => &[("Enter", "keep the filter"), ("Esc", "no filter")],
-        Some(Overlay::Turns(_)) => &[
-            ("Enter", "choose"),
-            ("j/k", "move"),
-            ("Space", "unfold"),
-            ("f", "failed"),
+        Some(Overlay::Help { .. } | Overlay::Details { .. }) => vec![("j/k", "scroll"), ("Esc", "close")],
+        Some(Overlay::Explain { .. }) => vec![("j/k", "scroll"), ("+", "extend"), ("Esc", "close")],
+        Some(Overlay::Turns(list)) if list.filtering => vec![("Enter", "keep the filter"), ("Esc", "no filter")],
+        Some(Overlay::Turns(list)) => vec![
+            ("Enter", "show"),
+            ("y", "copy"),
+            ("r", "again"),
+            ("w", "agent's dir"),
+            ("v", next_shown(list.shown)),
             ("/", "filter"),
+            ("Space", "unfold"),
             ("Esc", "close"),
+            ("f", "next failed"),
+            ("j/k", "move"),
         ],
-        Some(Overlay::Form(_)) => &[("Enter", "choose"), ("↑/↓", "field"), ("←/→", "change"), ("Esc", "close")],
-        Some(Overlay::Prompt { .. }) => &[("Enter", "accept"), ("Esc", "close")],
-        Some(Overlay::List { .. }) => &[("Enter", "choose"), ("↑/↓", "move"), ("Esc", "close")],
-        Some(Overlay::Dialog(_)) => &[("Enter", "choose"), ("←/→", "move"), ("Esc", "close")],
-        None => &[("Esc", "close")],
+        Some(Overlay::Form(_)) => vec![("Enter", "choose"), ("↑/↓", "field"), ("←/→", "change"), ("Esc", "close")],
+        Some(Overlay::Prompt { .. }) => vec![("Enter", "accept"), ("Esc", "close")],
+        Some(Overlay::List { .. }) => vec![("Enter", "choose"), ("↑/↓", "move"), ("Esc", "close")],
+        Some(Overlay::Dialog(_)) => vec![("Enter", "choose"), ("←/→", "move"), ("Esc", "close")],
+        None => vec![("Esc", "close")],
     }
 }
 

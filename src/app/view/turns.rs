@@ -1,6 +1,6 @@
 //! Rows of the turn list: conversations, their turns, their commands.
 
-use super::super::client::FeedMark;
+use super::super::client::{FeedMark, FeedPlace, Shown};
 use super::super::model::{FeedOf, Model};
 use super::super::overlay::{TurnKey, TurnList};
 use super::super::view_model::TurnRow;
@@ -8,7 +8,6 @@ use super::feed::{FeedItem, items};
 use super::sidebar::fuzzy;
 use super::words;
 use crate::domain::{Call, Conversation, Moment, TurnStatus};
-use std::collections::BTreeSet;
 
 /// All rows, newest conversation first. Turns of the newest one are shown; commands of the last turn of each.
 pub fn turn_rows(model: &Model, now: Moment, list: &TurnList) -> Vec<(TurnKey, TurnRow)> {
@@ -17,13 +16,16 @@ pub fn turn_rows(model: &Model, now: Moment, list: &TurnList) -> Vec<(TurnKey, T
     let mut out = Vec::new();
     for (index, conversation) in conversations.into_iter().enumerate() {
         let key = TurnKey::Conversation(conversation.id.clone());
-        let filtering = !list.filter.text().is_empty();
+        let filtering = !list.filter.text().is_empty() || list.shown != Shown::All;
         // What is shown by rule is turned round by Space; a filter looks everywhere.
         let open = filtering || (index < 3) != list.toggled.contains(&key);
         out.push((key, conversation_row(now, conversation)));
         if open {
             turns_of(model, now, list, conversation, filtering, &mut out);
         }
+    }
+    if list.shown != Shown::All {
+        out = only(model, list.shown, out);
     }
     if list.filter.text().is_empty() {
         return out;
@@ -36,6 +38,31 @@ pub fn turn_rows(model: &Model, now: Moment, list: &TurnList) -> Vec<(TurnKey, T
     keep.into_iter().filter_map(|i| rows[i].take()).collect()
 }
 
+/// The commands and turns that are wanted, and what they belong to.
+fn only(model: &Model, shown: Shown, rows: Vec<(TurnKey, TurnRow)>) -> Vec<(TurnKey, TurnRow)> {
+    let mut out = Vec::new();
+    // Whether something below the next turn, and below the next conversation, is wanted: rows come from the end.
+    let mut below = [false; 2];
+    for (key, row) in rows.into_iter().rev() {
+        let own = match &key {
+            TurnKey::Mark(_, FeedMark::Call(id)) => model.state.calls.get(id).is_some_and(|call| shown.has(call)),
+            TurnKey::Mark(_, FeedMark::Turn(_)) => shown.has_turn(row.status),
+            TurnKey::Conversation(_) | TurnKey::Outside(..) => false,
+        };
+        let wanted = match row.depth {
+            0 => std::mem::take(&mut below[0]),
+            1 => own | std::mem::take(&mut below[1]),
+            _ => own,
+        };
+        if wanted {
+            below = [row.depth > 0, row.depth > 1];
+            out.push((key, row));
+        }
+    }
+    out.reverse();
+    out
+}
+
 fn turns_of(
     model: &Model,
     now: Moment,
@@ -45,7 +72,7 @@ fn turns_of(
     out: &mut Vec<(TurnKey, TurnRow)>,
 ) {
     let id = &conversation.id;
-    let parts = items(model, &FeedOf::Conversation(id.clone()), &BTreeSet::new());
+    let parts = items(model, &FeedOf::Conversation(id.clone()), &FeedPlace::default());
     let last = conversation.turns.last().map(|t| &t.id);
     let mut open = true;
     for (at, part) in parts.iter().enumerate() {
@@ -74,7 +101,9 @@ fn turns_of(
                 let status = match (call.ended, call.exit_code) {
                     (None, _) => TurnStatus::Running,
                     (Some(_), Some(0)) => TurnStatus::Done,
-                    (Some(_), _) => TurnStatus::Failed,
+                    (Some(_), Some(_)) => TurnStatus::Failed,
+                    // How it ended is not known.
+                    (Some(_), None) => TurnStatus::Interrupted,
                 };
                 let took = words::took(call.ended.unwrap_or(now).since(call.began));
                 let right = match call.exit_code {
@@ -107,7 +136,8 @@ fn counts(calls: &[&Call]) -> String {
 
 fn conversation_row(now: Moment, conversation: &Conversation) -> TurnRow {
     let running = conversation.turns.iter().any(|t| t.ended.is_none());
-    let status = if running { TurnStatus::Running } else { TurnStatus::Done };
+    let last = conversation.turns.last().map_or(TurnStatus::Done, |turn| turn.status);
+    let status = if running { TurnStatus::Running } else { last };
     let name = conversation.title.clone().unwrap_or_else(|| conversation.id.to_string());
     let text = match &conversation.kind {
         Some(kind) => format!("{} ({kind})", words::excerpt(&name, 80)),
