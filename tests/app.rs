@@ -18,6 +18,8 @@ mod feed;
 mod layout;
 #[path = "app/mouse.rs"]
 mod mouse;
+#[path = "app/needs.rs"]
+mod needs;
 #[path = "app/only.rs"]
 mod only;
 #[path = "app/others.rs"]

@@ -340,6 +340,18 @@ fn what_keys_in_the_turn_list_do_is_told_in_the_last_line() {
 }
 
 #[test]
+fn what_needs_a_person_is_counted_in_the_last_line() {
+    for (cols, rows) in SIZES {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.status.needs = "2 need you".into();
+        vm.status.hints.insert(1, ("Ctrl+B m".into(), "go there".into()));
+        vm.status.troubles = vec!["hermes: no answer".into()];
+        check("needs", &vm, &Style::default());
+    }
+}
+
+#[test]
 fn explained_verdict() {
     check_overlay("explain", explain);
 }

@@ -5,6 +5,7 @@ use super::input::Line;
 use super::layout::{Border, PaneId};
 use super::model::{GroupKey, TabId};
 use super::msg::{ClientCaps, Role};
+use super::needs::Need;
 use super::only::Only;
 use super::overlay::Overlay;
 use crate::domain::{Call, CallId, EnvId, Moment, SessionId, Size, TurnId, TurnStatus};
@@ -41,6 +42,8 @@ pub struct Client {
     pub scroll: BTreeMap<SessionId, Scrolled>,
     /// The part of the feed that is shown, by pane.
     pub feed: BTreeMap<PaneId, FeedPlace>,
+    /// What needs a person, and to which it went last.
+    pub(super) needed: Option<Need>,
     /// Marked text.
     pub marked: Option<(PaneId, Selection)>,
     /// When a key was typed into a pane last.
@@ -226,6 +229,7 @@ impl Client {
             sidebar: SidebarState::default(),
             scroll: BTreeMap::new(),
             feed: BTreeMap::new(),
+            needed: None,
             marked: None,
             typed_at: None,
             stray: false,

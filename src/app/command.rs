@@ -65,6 +65,8 @@ pub enum Action {
     RunAgain,
     /// A shell where the agent is.
     AgentShell,
+    /// Goes to the next thing that needs a person.
+    NeedsMe,
     /// The reaper's verdict.
     Explain,
     /// What the environment's sandbox is made of and what it uses.
@@ -120,8 +122,9 @@ impl Action {
     #[must_use]
     pub fn only_looks(self) -> bool {
         use Action::{
-            Back, CopyCommand, CopyMode, Details, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NextPane, NextTab,
-            Open, Palette, Pick, PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
+            Back, CopyCommand, CopyMode, Details, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NeedsMe, NextPane,
+            NextTab, Open, Palette, Pick, PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar,
+            Turns,
         };
         matches!(
             self,
@@ -135,6 +138,7 @@ impl Action {
                 | Help
                 | LastPane
                 | Nav
+                | NeedsMe
                 | NextPane
                 | NextTab
                 | Open
@@ -280,6 +284,7 @@ pub const COMMANDS: &[Command] = commands! {
     Agent "agent-shell" "agent shell" "A shell where the agent is: in its directory, with the variables that it exported" ["W"] ["W"] [] false Action::AgentShell;
     Agent "run-again" "run again" "Type the agent's selected or last command in a shell beside it; Enter runs it" ["R"] [] [] false Action::RunAgain;
     Agent "copy-command" "copy command" "Copy the agent's selected or last command" ["Y"] ["y"] [] false Action::CopyCommand;
+    General "needs-me" "needs me" "Go to the next thing that needs you" ["m"] ["m"] [] false Action::NeedsMe;
     General "nav" "sidebar" "Keys go to the sidebar (NAV)" ["esc"] [] [] false Action::Nav;
     General "back" "back" "Keys go to the pane again" [] ["esc" "l" "right"] [] false Action::Back;
     General "sidebar" "show/hide" "Show or hide the sidebar" ["s"] ["b"] [] false Action::ToggleSidebar;

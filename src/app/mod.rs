@@ -9,6 +9,7 @@
 //! | [`command`] | the one table of commands with their keys |
 //! | [`layout`], [`frame`] | rectangles |
 //! | [`feed`], [`copy`], [`overlay`], [`form`], [`input`] | parts of the model |
+//! | [`needs`] | what needs a person, in order of urgency |
 //! | [`mod@view_model`], `view` | what one client's screen shows |
 
 pub mod client;
@@ -22,6 +23,7 @@ pub mod input;
 pub mod layout;
 pub mod model;
 pub mod msg;
+pub mod needs;
 pub mod only;
 pub mod overlay;
 pub mod saved;

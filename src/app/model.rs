@@ -7,6 +7,7 @@ use super::feed::Feeds;
 use super::ids::IdSource;
 use super::layout::{PaneId, Tree};
 use super::msg::ClientId;
+use super::needs::Need;
 use super::saved::{Layout, Looked};
 use super::view_model::Level;
 use crate::config::{KeyPress, Options};
@@ -85,6 +86,8 @@ pub struct Workspace {
     pub(super) ahead: BTreeMap<SessionId, Vec<u8>>,
     /// Commands that were typed for a person, or will be, into shells that nobody typed in since.
     pub(super) offered: BTreeMap<SessionId, Offer>,
+    /// What needs a person and was seen.
+    pub(super) seen_needs: BTreeSet<Need>,
     /// Titles that programs set.
     pub titles: BTreeMap<SessionId, String>,
     /// Sessions whose pane was closed and that are being ended.

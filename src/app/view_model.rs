@@ -357,6 +357,8 @@ pub struct StatusBar {
     pub facts: Vec<String>,
     /// Endpoints that do not answer.
     pub troubles: Vec<String>,
+    /// How many things need a person and were not seen yet: `2 need you`; empty without any.
+    pub needs: String,
 }
 
 /// What lies over everything.

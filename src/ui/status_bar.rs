@@ -4,7 +4,7 @@ use super::canvas::Canvas;
 use super::text;
 use crate::app::view_model::{Mode, StatusBar};
 use ratatui::layout::Rect;
-use ratatui::style::Style as Ink;
+use ratatui::style::{Modifier, Style as Ink};
 
 /// Draws the last line of the screen.
 pub(super) fn draw(canvas: &mut Canvas<'_>, mode: Mode, status: &StatusBar) {
@@ -47,7 +47,7 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, mode: Mode, status: &StatusBar) {
     }
 }
 
-/// What has room at the right, from right to left: the last fact, troubles, then the other facts. Those leave room for
+/// What has room at the right, from right to left: what needs a person, the last fact, troubles, then the other facts. Those leave room for
 /// hints: for the first in a pane, for all where keys do something else than usual.
 fn right_side(canvas: &Canvas<'_>, mode: Mode, status: &StatusBar, room: u16) -> Vec<(String, Ink)> {
     let ink = canvas.ink();
@@ -62,8 +62,13 @@ fn right_side(canvas: &Canvas<'_>, mode: Mode, status: &StatusBar, room: u16) ->
     let last = status.facts.len().saturating_sub(1);
     // Place from the right, text, look, least columns, and whether it may take the hint's room.
     let mut wanted: Vec<(usize, String, Ink, u16, bool)> = Vec::new();
+    let calls = !status.needs.is_empty();
+    if calls {
+        let look = ink.warn.add_modifier(Modifier::BOLD);
+        wanted.push((0, status.needs.clone(), look, canvas.width(&status.needs), true));
+    }
     if let Some(fact) = status.facts.last() {
-        let over_hint = !matches!(mode, Mode::Agent | Mode::Overlay);
+        let over_hint = !calls && !matches!(mode, Mode::Agent | Mode::Overlay);
         wanted.push((1, fact.clone(), ink.dim, canvas.width(fact), over_hint));
     }
     for (i, trouble) in status.troubles.iter().enumerate() {

@@ -22,8 +22,10 @@ fn a_failed_command_is_found_copied_and_run_again_and_a_shell_opened_where_the_a
     tmux.goes_to("other");
     tmux.wait("agent@other");
     profile.json(&["turn", "end", "--conversation", "c1", "--status", "failed"]);
-    tmux.keys(&["C-b", "1", "C-b", "a"]);
-    tmux.wait("AGENT");
+    tmux.wait("1 needs you");
+    tmux.leader("m");
+    tmux.wait_until("the failed turn", |s| s.contains("turn 1 of fix login failed") && s.contains("AGENT"));
+    tmux.wait_without("1 needs you");
 
     // Its failed command, in the clipboard of the terminal.
     let command = "echo at''tempt >> log; wc -l < log; false";

@@ -53,6 +53,7 @@ pub fn frame<'a>(cols: u16, rows: u16) -> ViewModel<'a> {
             hints: pairs(&[("Ctrl+B", "leader"), ("Ctrl+B ?", "help"), ("Ctrl+B d", "detach")]),
             facts: vec!["docker ok".into(), "9 envs".into(), "next reap 0:41".into()],
             troubles: Vec::new(),
+            needs: String::new(),
         },
         overlay: None,
         notices: Vec::new(),

@@ -77,6 +77,7 @@ impl Model {
             Action::Help => self.overlay(client, Overlay::Help { scroll: 0 }),
             Action::Turns => self.open_turns(client),
             Action::AgentPane => self.agent_pane(now, client, cmds),
+            Action::NeedsMe => self.go_to_need(now, client, cmds),
             Action::CopyCommand | Action::RunAgain | Action::AgentShell => match self.feed_in_question(client) {
                 Some((pane, of)) => {
                     let marked = self.marked_in(client, pane, &of);

@@ -61,6 +61,7 @@ impl Model {
             Some(KeyCode::Char('y')) => self.copy_marked(now, client, self.marked_in(client, Some(pane), id), cmds),
             Some(KeyCode::Char('r')) => self.run_again(now, client, self.marked_in(client, Some(pane), id), cmds),
             Some(KeyCode::Char('w')) => self.shell_of_agent(now, client, id, cmds),
+            Some(KeyCode::Char('m')) => self.act(now, client, Action::NeedsMe, cmds),
             Some(KeyCode::Char('v')) => self.narrow_feed(client, pane, id),
             Some(KeyCode::Char('/')) => {
                 if let Some(place) = self.feed_place(client, pane) {

@@ -10,6 +10,7 @@ mod feed;
 mod keys;
 mod marked;
 mod mouse;
+mod needs;
 mod overlay;
 mod panes;
 mod sessions;
@@ -108,6 +109,9 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
         Msg::Timer => m.timer(now, &mut cmds),
     }
     m.settle(now, &mut cmds);
+    if may_change_layout {
+        m.see_needs(now);
+    }
     if may_change_layout && !m.saved.is_of(m) {
         m.saved = Layout::of(m);
         cmds.push(Cmd::SaveLayout(m.saved.clone()));

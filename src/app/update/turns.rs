@@ -1,6 +1,7 @@
 //! Keys in the turn list.
 
 use super::super::client::FeedMark;
+use super::super::command::Action;
 use super::super::model::{FeedOf, Model, PaneKind};
 use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Overlay, TurnKey, TurnList};
@@ -66,6 +67,7 @@ impl Model {
                     list.shown = list.shown.next();
                     return self.keep_selected(now, client, list);
                 }
+                Some(KeyCode::Char('m')) => return self.act(now, client, Action::NeedsMe, cmds),
                 Some(KeyCode::Char('y')) => self.copy_row(now, client, rows.get(at).map(|(key, _)| key), cmds),
                 Some(KeyCode::Char('r' | 'w')) if self.only_looks(now, client) => {}
                 Some(KeyCode::Char('r')) => {

@@ -166,6 +166,7 @@ fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
             row("y", "copy the selected or last command; of a turn what was asked"),
             row("r", "type it in a shell in its directory; Enter there runs it"),
             row("w", "a shell where the agent is: its directory, its exported variables"),
+            row("m", "to the next thing that needs you"),
             row("v", "all commands, those that failed, those that run"),
             row("/", "filter"),
             row("j/k PgUp/PgDn g/G", "scroll"),
@@ -179,7 +180,7 @@ fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
         "Turn list".to_owned(),
         vec![
             row("Enter", "show it in the agent pane"),
-            row("y r w v / [ ] f F", "as in the agent pane"),
+            row("y r w m v / [ ] f F", "as in the agent pane"),
             row("Space", "fold or unfold"),
         ],
     ));

@@ -174,7 +174,7 @@ fn told_of<'a>(model: &'a Model, env: &'a Environment) -> impl Iterator<Item = &
 }
 
 /// Whether something may still be said in it: agents do not always write down that a conversation is over.
-fn goes_on(conversation: &Conversation, now: Moment) -> bool {
+pub fn goes_on(conversation: &Conversation, now: Moment) -> bool {
     conversation.ended.is_none() && now <= conversation.last_active + FRESH
 }
 

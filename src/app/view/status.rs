@@ -12,7 +12,22 @@ use std::collections::BTreeSet;
 
 /// The last line of a client.
 pub fn status(model: &Model, now: Moment, client: ClientId) -> StatusBar {
-    StatusBar { hints: hints(model, client), facts: facts(model, now, client), troubles: troubles(model) }
+    let needs = match model.unseen_needs(now) {
+        0 => String::new(),
+        1 => "1 needs you".to_owned(),
+        n => format!("{n} need you"),
+    };
+    let mut hints = hints(model, client);
+    let key = match super::mode(model, client) {
+        Mode::Pane => after(model.bindings.leader, &model.bindings.leader_key(Action::NeedsMe)),
+        Mode::Nav => model.bindings.nav_key(Action::NeedsMe),
+        Mode::Agent => "m".to_owned(),
+        Mode::Leader | Mode::Copy | Mode::Overlay => String::new(),
+    };
+    if !needs.is_empty() && !key.is_empty() {
+        hints.insert(1.min(hints.len()), (key, "go there".to_owned()));
+    }
+    StatusBar { hints, facts: facts(model, now, client), troubles: troubles(model), needs }
 }
 
 fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
@@ -105,6 +120,7 @@ fn over(model: &Model, client: ClientId) -> Vec<(&'static str, &'static str)> {
             ("/", "filter"),
             ("Space", "unfold"),
             ("Esc", "close"),
+            ("m", "needs you"),
             ("f", "next failed"),
             ("j/k", "move"),
         ],
