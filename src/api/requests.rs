@@ -9,9 +9,9 @@ use crate::backend::docker::same_place;
 use crate::config::Rule;
 use crate::domain::naming::is_plain;
 use crate::domain::{
-    Answer, BackendKind, Begin, CallId, CallSource, Common, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Moment, Network,
-    Origin, Persistence, Refusal, RefusalKind, Request, Ruled, Scope, SessionId, Size, Span, State, TurnId, TurnStatus,
-    TurnTarget,
+    Answer, BackendKind, Begin, CallId, CallSource, Common, ConversationId, Deed, EndpointId, EnvId, EnvSpec, Moment,
+    Network, Origin, Persistence, Refusal, RefusalKind, Request, Ruled, Scope, SessionId, Size, Span, State, TurnId,
+    TurnStatus, TurnTarget,
 };
 use crate::runtime::calls::Program;
 use serde_json::{Value, json};
