@@ -42,6 +42,8 @@ pub fn story(reaps: &[&str]) {
             .map(|prompt| json!([prompt, "done", [[format!("echo {prompt} >> /workspace/kept"), 0]]]));
         wait_for("its turns", SOON, || (outline(profile, &conversation) == json!(turns)).then_some(()));
     }
+    // Its own code takes that one up, or makes it where the agent had no time for its look.
+    agent.run(&format!("e = docker('{PROBE}', True, True)\ntell(e._container_id)"), &[]);
     let leak = agent.env(&profiles[0], PROBE);
     assert_eq!(leak["watched"]["leak"]["kind"], "probe", "{leak}");
     for profile in &profiles {
