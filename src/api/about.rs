@@ -11,8 +11,10 @@ use crate::config::Rule;
 use crate::domain::{
     EndpointId, EnvId, EnvSpec, Event, FailureKind, Phase, Refusal, RefusalKind, SandboxId, SessionId, Span,
 };
+use crate::runtime::config_files::LoadedConfig;
 use crate::runtime::erase::erase;
 use crate::runtime::handle::HostHandle;
+use crate::runtime::options::HostOptions;
 use crate::runtime::start::Prepared;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -39,6 +41,7 @@ pub struct About {
     probed: Mutex<BTreeMap<EndpointId, Result<String, String>>>,
     seen: Mutex<BTreeMap<EnvId, Seen>>,
     listed: FirstLists,
+    config: LoadedConfig,
 }
 
 #[derive(Default)]
@@ -50,12 +53,13 @@ struct Seen {
 impl About {
     /// For these backends; `spec` is what a new environment is unless a call or one of the `rules` says otherwise.
     #[must_use]
-    pub fn new(host: HostInfo, prepared: &Prepared, envs_dir: PathBuf, spec: EnvSpec, rules: Vec<Rule>) -> Self {
+    pub fn new(host: HostInfo, prepared: &Prepared, options: &HostOptions, spec: EnvSpec, rules: Vec<Rule>) -> Self {
+        let (envs_dir, config) = (options.paths.environments(), options.config.clone());
         let (handle, backends) = (prepared.handle.clone(), prepared.backends.clone());
         let (endpoints, known) = (prepared.usual.clone(), Vec::new());
         let defaults = Defaults { spec, endpoints, known, rules, lease_ttl: LEASE_TTL };
         let (probed, seen, listed) = Default::default();
-        Self { host, handle, backends, envs_dir, defaults, probed, seen, listed }
+        Self { host, handle, backends, envs_dir, defaults, probed, seen, listed, config }
     }
 
     /// The backends by endpoint.
@@ -79,6 +83,12 @@ impl About {
             address: backend.address(),
         };
         Defaults { known: self.backends.iter().map(known).collect(), ..self.defaults.clone() }
+    }
+
+    /// One sentence where the configuration is another one than at the start.
+    #[must_use]
+    pub fn changed_config(&self) -> Option<String> {
+        self.config.changed()
     }
 
     /// Asks every endpoint what it is.

@@ -139,12 +139,14 @@ impl Dispatcher {
             ApiCall::TurnEnd(params) => self.open_turn(params.conversation.clone()).await?,
             _ => None,
         };
+        let stale = if matches!(call, ApiCall::Status(_)) { self.about.changed_config() } else { None };
         let (about, asked) = (Arc::clone(&self.about), call.clone());
         let plan = match &call {
             ApiCall::EnvAdopt(params) => Plan::Request(Box::new(adopt::request(&self.about, params).await?)),
             _ => {
                 let plan = self.host.read(move |model, now| {
-                    let extras = about.extras(model);
+                    let mut extras = about.extras(model);
+                    extras.troubles.extend(stale);
                     let mut plan = plan(&model.state, now, &asked, &extras, &mut fresh_id, &about.defaults());
                     if let (ApiCall::TurnShow(TurnShow { output: true, .. }), Plan::Answer(Ok(reply))) =
                         (&asked, &mut plan)

@@ -62,7 +62,7 @@ async fn serve(options: &HostOptions, settings: crate::config::Loaded) -> Result
     };
     // What is meant where no endpoint is named may have been found only now.
     let spec = EnvSpec { endpoint: prepared.usual.get(&spec.backend).cloned().unwrap_or(spec.endpoint), ..spec };
-    let about = Arc::new(About::new(host, &prepared, paths.environments(), spec, rules));
+    let about = Arc::new(About::new(host, &prepared, options, spec, rules));
     let (calls, incoming) = mpsc::channel(WAITING);
     let listening = tokio::spawn(server.run(calls));
     let dispatching = tokio::spawn(dispatch::run(prepared.handle.clone(), Arc::clone(&about), incoming));

@@ -15,6 +15,24 @@ pub struct LoadedConfig {
     pub table: toml::Table,
 }
 
+impl LoadedConfig {
+    /// One sentence where the file says something else by now.
+    #[must_use]
+    pub fn changed(&self) -> Option<String> {
+        let now = match fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            other => other.unwrap_or_default(),
+        };
+        (now != self.text).then(|| {
+            format!(
+                "{} was changed after this host started: it counts from the next start on (`hermes-tui shutdown`, then \
+                 any other command)",
+                self.path.display()
+            )
+        })
+    }
+}
+
 /// Why the configuration cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {

@@ -123,3 +123,17 @@ fn the_schema_is_the_one_that_is_shipped() {
     assert_eq!(printed, shipped, "write what `hermes-tui config schema` prints to assets/config.schema.json");
     assert_eq!(printed["properties"]["env"]["properties"]["idle"]["maximum"], 31_536_000);
 }
+
+#[test]
+fn a_host_says_that_its_configuration_was_changed_after_it_started() {
+    let profile = configured("theme = \"mono\"\n");
+    let _host = profile.serve();
+    let troubles = || profile.run(&["--json", "status"]).json()["troubles"].clone();
+    assert_eq!(troubles(), json!([]));
+    let file = profile.path().join("config/config.toml");
+    fs::write(&file, "theme = \"light\"\n").unwrap();
+    let said = troubles()[0].as_str().unwrap().to_owned();
+    assert!(said.contains("config.toml") && said.contains("next start"), "{said}");
+    fs::remove_file(&file).unwrap();
+    assert_eq!(troubles()[0], said);
+}

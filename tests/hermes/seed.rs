@@ -11,15 +11,31 @@ use serde_json::{Value, json};
 /// The task of the container that it makes for one look at the image, and leaves behind.
 const PROBE: &str = "prompt-backend-probe";
 
+/// A host of ours with an environment of its own in a container, which goes also after a failure.
+struct Beside(Profile);
+
+impl Beside {
+    fn new(agent: &Agent, reap: &str) -> Self {
+        let beside = Self(agent.profile(reap));
+        let image = agent.image_name();
+        beside.0.json(&["env", "new", "beside", "--backend", "docker", "--image", &image, "--idle", "5"]);
+        beside
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        self.0.run(&["env", "rm", "beside", "--data", "--yes", "--force"]);
+    }
+}
+
 /// With hosts of ours that each may end this much. All of them see the same agent.
 pub fn story(reaps: &[&str]) {
     let Some(agent) = Agent::new(SHORT) else { return };
     let model = Model::start();
     agent.use_model(model.port);
-    let profiles: Vec<Profile> = reaps.iter().map(|reap| agent.profile(reap)).collect();
-    for profile in &profiles {
-        profile.json(&["env", "new", "beside", "--backend", "docker", "--image", &agent.image_name(), "--idle", "5"]);
-    }
+    let beside: Vec<Beside> = reaps.iter().map(|reap| Beside::new(&agent, reap)).collect();
+    let profiles: Vec<&Profile> = beside.iter().map(|one| &one.0).collect();
     let mut ids = Vec::new();
     let mut resume: Option<String> = None;
     for prompt in ["one", "two", "three"] {
@@ -32,27 +48,27 @@ pub fn story(reaps: &[&str]) {
         let newest =
             || Some(profiles[0].json(&["conversation", "list"])["conversations"][0]["id"].as_str()?.to_owned());
         resume = Some(wait_for("the conversation", SOON, newest));
-        let container = agent.env(&profiles[0], "default")["sandbox"]["id"].as_str().expect("it runs").to_owned();
+        let container = agent.env(profiles[0], "default")["sandbox"]["id"].as_str().expect("it runs").to_owned();
         ids.push((agent.started(&container), container));
     }
     assert!(ids.windows(2).all(|pair| pair[0] == pair[1]), "it outlives its turns: {ids:?}");
     let conversation = resume.expect("a conversation");
-    for profile in &profiles {
+    for &profile in &profiles {
         let turns = ["one", "two", "three"]
             .map(|prompt| json!([prompt, "done", [[format!("echo {prompt} >> /workspace/kept"), 0]]]));
         wait_for("its turns", SOON, || (outline(profile, &conversation) == json!(turns)).then_some(()));
     }
     // Its own code takes that one up, or makes it where the agent had no time for its look.
     agent.run(&format!("e = docker('{PROBE}', True, True)\ntell(e._container_id)"), &[]);
-    let leak = agent.env(&profiles[0], PROBE);
+    let leak = agent.env(profiles[0], PROBE);
     assert_eq!(leak["watched"]["leak"]["kind"], "probe", "{leak}");
-    for profile in &profiles {
+    for &profile in &profiles {
         stays(&agent, profile, "default", LONG_EXPIRED / u32::try_from(profiles.len()).expect("few"), |env| {
             env["phase"] == "ready" && env["persistence"] == "persistent"
         });
     }
     assert_eq!(agent.started(&ids[0].1), ids[0].0, "and our idle deadline");
-    for (profile, reap) in profiles.iter().zip(reaps) {
+    for (&profile, reap) in profiles.iter().zip(reaps) {
         let leaked = |env: &Value| env["phase"] == "ready";
         match *reap {
             "off" => assert!(agent.shown(profile, PROBE).is_some_and(|env| leaked(&env)), "nothing may be ended"),
@@ -61,6 +77,5 @@ pub fn story(reaps: &[&str]) {
         let beside = profile.json(&["env", "show", "beside"])["environment"].clone();
         assert_eq!(beside["phase"], "stopped", "{beside}");
         assert!(beside["last_ending"]["why"].as_str().is_some_and(|why| why.contains("idle")), "{beside}");
-        profile.json(&["env", "rm", "beside", "--data", "--yes"]);
     }
 }
