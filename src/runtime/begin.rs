@@ -66,6 +66,13 @@ else
   cd -- "$__htui_here" 2>/dev/null || cd -- "${HOME:-/}" 2>/dev/null || cd /
   __htui_said="$__htui_to cannot be entered or is gone: this is $PWD$__htui_with"
 fi
+case $__htui_said in *[[:cntrl:]]*)
+  case $__htui_said in
+  *'cannot be entered'*) __htui_said='the directory cannot be entered or is gone' ;;
+  *) __htui_said='where the agent is' ;;
+  esac
+  __htui_said="$__htui_said; its name holds control characters and is not shown" ;;
+esac
 [ -z "$__htui_said" ] || printf 'hermes-tui: %s\n' "$__htui_said"
 exec "$@"
 "#;
@@ -146,6 +153,9 @@ mod tests {
             let rest = "xterm-256color|unset|s1|0|";
             let said = format!("hermes-tui: where the agent is: {at}/a b, with the variables that it exported\n");
             assert_eq!(led(path, &home, &agent("c1", Some("/"))), format!("{said}{at}/a b|good|{rest}"));
+            kept("c1", "/gone/\u{1b}[?2004h");
+            let seen = led(path, &home, &agent("c1", Some("/")));
+            assert!(seen.contains("cannot be entered") && !seen.contains('\u{1b}'), "{seen:?}");
             kept("c2", "/no/such/place");
             let said = format!("/no/such/place cannot be entered or is gone: this is {at}, with the variables that it");
             let seen = led(path, &home, &agent("c2", None));
