@@ -14,6 +14,7 @@ use super::inbound::{Condition, Inbound, Inbox, Outbox, Settled};
 use super::journal::Journal;
 use super::last_screens::LastScreens;
 use super::notify;
+use super::redact::redact;
 use super::screen::ClientScreen;
 use super::sessions::Sessions;
 use crate::app::{self, ClientId, Cmd, Model, Msg, Role};
@@ -585,7 +586,9 @@ impl Host {
         }
     }
 
-    fn announce(&mut self, notice: Notice) {
+    fn announce(&mut self, mut notice: Notice) {
+        let env = notice.env.as_ref().and_then(|id| self.model.state.environments.get(id));
+        notice.text = redact(&notice.text, env.into_iter().flat_map(|env| env.spec.env.values().map(String::as_str)));
         if let (NoticeKind::CallEnded, Some(call)) = (notice.kind, &notice.call) {
             self.calls.ended(call, None, &self.model.state);
         }

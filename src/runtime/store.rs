@@ -322,6 +322,18 @@ impl Store {
             Change::Delete(Record::Session(id)) => {
                 pending.screens.remove(id);
             }
+            Change::Session(session) => {
+                let values = pending.values.get(&session.env).cloned().unwrap_or_default();
+                session.program.iter_mut().for_each(|word| *word = redact(word, values.iter().map(String::as_str)));
+            }
+            Change::Conversation(conversation) => {
+                let values = conversation.env.as_ref().and_then(|env| pending.values.get(env)).cloned();
+                let values = values.unwrap_or_default();
+                let prompts = conversation.turns.iter_mut().filter_map(|turn| turn.prompt.as_mut());
+                for text in prompts.chain(conversation.title.as_mut()) {
+                    *text = redact(text, values.iter().map(String::as_str));
+                }
+            }
             Change::Call(call) => {
                 let values = call.env.as_ref().and_then(|env| pending.values.get(env)).cloned().unwrap_or_default();
                 call.command = redact(&call.command, values.iter().map(String::as_str));

@@ -146,3 +146,36 @@ fn events_end_when_their_reader_leaves() {
     let status = wait_for("the end of events", || child.try_wait().unwrap());
     assert_eq!(status.code(), Some(0));
 }
+
+#[test]
+fn no_secret_of_a_command_a_prompt_or_a_session_reaches_the_log_or_the_journal() {
+    let profile = Profile::new();
+    let host = profile.serve();
+    let (value, token) = ("hunter22secret", "ghp_abcdefghijklmnopqrstuvwxyz0123456789");
+    let run = |args: &[&str]| assert_eq!(profile.run(args).code, 0, "{args:?}");
+    run(&["env", "new", "pw", "--env", &format!("PASSWD={value}")]);
+    let said = format!("use {token} and {value}");
+    run(&["turn", "begin", "--conversation", "c", "--env-name", "pw", "--prompt", &said, "--title", &said]);
+    run(&["exec", "--conversation", "c", "--shell", &format!("echo {said}")]);
+    run(&["session", "new", "pw", "--", "sh", "-c", &format!("echo {said}")]);
+    run(&["turn", "end", "--conversation", "c"]);
+    drop(host);
+    let mut folders = vec![profile.path().to_owned()];
+    let mut seen = 0;
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            // Its files are the sandbox's own, and its variables are kept beside them for the next start.
+            if path.is_dir() && !path.ends_with("envs") && !path.ends_with("secrets") {
+                folders.push(path);
+            } else if path.is_file() {
+                let content = std::fs::read(&path).unwrap();
+                seen += 1;
+                for secret in [value, token] {
+                    let holds = content.windows(secret.len()).any(|w| w == secret.as_bytes());
+                    assert!(!holds, "{secret} in {}", path.display());
+                }
+            }
+        }
+    }
+    assert!(seen > 1, "a log and a journal");
+}
