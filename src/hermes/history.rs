@@ -81,8 +81,17 @@ impl History {
     /// It cannot be opened, one sentence.
     pub fn open(home: &Path) -> Result<Option<Self>, String> {
         let path = home.join("state.db");
-        if !path.exists() {
-            return Ok(None);
+        let Ok(kind) = std::fs::metadata(&path) else { return Ok(None) };
+        if !kind.is_file() {
+            return Err(format!("{} is no file", path.display()));
+        }
+        let beside = |end: &str| path.with_file_name(format!("state.db{end}"));
+        if std::fs::metadata(beside("-wal")).is_ok_and(|log| log.len() > 0) && !beside("-shm").exists() {
+            // SQLite would make it, and nothing in there is ours to make.
+            return Err(format!(
+                "{} has a log but no index beside it: it is read once its agent opens it",
+                path.display()
+            ));
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
         let connection = Connection::open_with_flags(address(&path), flags).and_then(|connection| {
@@ -236,7 +245,7 @@ fn address(path: &Path) -> String {
         }
     }
     let beside = |end: &str| path.with_file_name(format!("state.db{end}")).exists();
-    let unused = logs_ahead(path) && !beside("-wal") && !beside("-shm");
+    let unused = logs_ahead(path) && !beside("-shm");
     format!("file:{name}?mode=ro{}", if unused { "&immutable=1" } else { "" })
 }
 
@@ -308,5 +317,32 @@ fn content(value: ValueRef<'_>) -> String {
     match &parts {
         Value::Array(all) => all.iter().filter_map(part).collect::<Vec<_>>().join("\n"),
         one => part(one).unwrap_or_default(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::History;
+    use std::fs;
+
+    #[test]
+    fn what_is_no_file_and_what_would_have_to_be_written_beside_is_not_opened() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("state.db");
+        nix::unistd::mkfifo(&path, nix::sys::stat::Mode::S_IRWXU).expect("made");
+        let why = |home| History::open(home).err().expect("refused");
+        assert!(why(folder.path()).contains("is no file"));
+        fs::remove_file(&path).expect("removed");
+        let writer = rusqlite::Connection::open(&path).expect("opened");
+        writer.pragma_update(None, "journal_mode", "wal").expect("set");
+        writer.execute_batch("CREATE TABLE sessions (id TEXT)").expect("made");
+        let copy = tempfile::tempdir().expect("a folder");
+        for end in ["", "-wal"] {
+            let name = format!("state.db{end}");
+            fs::copy(folder.path().join(&name), copy.path().join(&name)).expect("copied");
+        }
+        assert!(History::open(folder.path()).expect("it is in use").is_some());
+        assert!(why(copy.path()).contains("no index beside it"));
+        assert_eq!(fs::read_dir(copy.path()).expect("a folder").count(), 2, "nothing is made beside it");
     }
 }
