@@ -12,7 +12,7 @@ use super::protocol::{ApiCall, ExecStart, SessionCapture, SessionSendKeys, TurnB
 use super::server::{ConnectionId, Inbound, Incoming, Reply};
 use super::{Plan, answer_value, open, outputs, plan, prune, queries, screen, shapes, wait};
 use crate::domain::{
-    Answer, ConversationId, Deed, EnvId, Environment, Refusal, RefusalKind, Request, SessionId, TurnId,
+    Answer, ConversationId, Deed, EnvId, Environment, Event, Refusal, RefusalKind, Request, SessionId, TurnId,
 };
 use crate::runtime::calls::{ExecRequest, Program};
 use crate::runtime::handle::HostHandle;
@@ -126,6 +126,7 @@ impl Dispatcher {
     async fn planned(&self, call: ApiCall) -> Result<Value, Refusal> {
         match &call {
             ApiCall::EnvShow(params) => self.about.look_closely(&params.env).await,
+            ApiCall::TurnBegin(_) => self.about.reread_rules(),
             // An explanation rests on a fresh look.
             ApiCall::Reap(params) => self.about.gather_evidence(params.explain.clone()).await,
             ApiCall::EnvRemove(params) if params.data => {
@@ -254,10 +255,12 @@ impl Dispatcher {
         };
         let timeout = params.timeout_seconds.map(Duration::from_secs_f64);
         let ExecStart { label, cwd, aside, stdin: feeds, .. } = params;
+        let waits = call.clone();
         let request = ExecRequest { call, env, conversation, program, aside, label, cwd, timeout, stdin, events, kill };
         let feeding = feeds.then(|| tokio::spawn(exec::feed(feed, control)));
         self.host.exec(request).await;
         exec::forward(&key.1, happens, reply).await;
+        self.host.tell(Event::CallGivenUp(waits)).await;
         self.lock().remove(&key);
         if let Some(feeding) = feeding {
             feeding.abort();

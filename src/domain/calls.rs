@@ -156,6 +156,15 @@ impl State {
         }
     }
 
+    /// A command that still waits for its environment, or for the person who has it, is not run any more.
+    pub(super) fn give_call_up(&mut self, out: &mut Outbox, id: &CallId) {
+        let Some(env) = self.calls.get(id).filter(|_| self.call_waits(id)).and_then(|call| call.env.clone()) else {
+            return;
+        };
+        let refusal = Refusal::new(RefusalKind::Failed, "nobody waits for the command any more", "run it again");
+        self.refuse_waiting(out, &env, &refusal, |need| *need == Need::Call(id.clone()));
+    }
+
     /// Commands that ran in a sandbox are over with it. Those that still wait for one go on waiting.
     pub(super) fn cut_off_calls(&mut self, out: &mut Outbox, env: &EnvId) {
         let Some(running) = self.environments.get(env) else { return };

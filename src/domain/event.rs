@@ -128,6 +128,9 @@ pub enum Event {
         cwd: Option<String>,
     },
 
+    /// Whoever asked for a command waits for it no more: where it has not begun, it does not.
+    CallGivenUp(CallId),
+
     /// A sandbox was made or started.
     Provisioned {
         /// For whom.

@@ -129,6 +129,7 @@ impl State {
             Event::SessionResized { session, size } => self.resize_session(&session, size),
             Event::SessionForgotten(session) => self.forget_session(out, &session),
             Event::CallEnded { call, exit_code, cwd } => self.call_ended(out, &call, Some(exit_code), cwd),
+            Event::CallGivenUp(call) => self.give_call_up(out, &call),
             Event::Provisioned { env, generation, sandbox } => self.provisioned(out, &env, generation, sandbox),
             Event::ProvisionFailed { env, generation, kind, message, hint } => {
                 self.provision_failed(out, &env, generation, kind, message, hint);

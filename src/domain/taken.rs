@@ -26,6 +26,8 @@ impl State {
             && let Some(env) = self.edit(out, id)
         {
             env.taken = Some(now);
+            // What a person works in outlives the turn that it was made for.
+            env.person_typed = true;
             env.note(ActivityKind::Person, "taken over", now);
             let text = format!("{} is taken over: its agents' commands wait", env.name);
             out.announce(Notice::new(NoticeKind::EnvTakenOver, text).env(id));
@@ -45,7 +47,13 @@ impl State {
     /// With its sandbox goes what was taken over.
     pub(super) fn drop_taken(&mut self, out: &mut Outbox, id: &EnvId) {
         let over = |phase| matches!(phase, Phase::Absent | Phase::Stopped | Phase::Lost | Phase::Failed);
-        if self.environments.get(id).is_some_and(|env| over(env.phase)) {
+        if self.environments.get(id).is_some_and(|env| env.taken.is_some() && over(env.phase)) {
+            let held: Vec<CallId> = self.waiting_calls(id);
+            for call in held {
+                let message = "a person had taken its environment over, and its sandbox has ended";
+                let refusal = Refusal::new(RefusalKind::Failed, message, "look at what is there before you go on");
+                self.refuse_waiting(out, id, &refusal, |need| *need == Need::Call(call.clone()));
+            }
             self.end_taken(out, id, "is given back: it runs no more");
         }
     }
@@ -133,6 +141,14 @@ impl State {
         })
     }
 
+    /// Commands of agents that wait for this environment.
+    fn waiting_calls(&self, id: &EnvId) -> Vec<CallId> {
+        let waiting = self.waiters.iter().filter(|waiter| waiter.env.as_ref() == Some(id));
+        let calls = waiting.filter_map(|waiter| if let Need::Call(call) = &waiter.need { Some(call) } else { None });
+        let of_agent = |call: &&CallId| self.calls.get(*call).is_some_and(|call| call.conversation.is_some());
+        calls.filter(of_agent).cloned().collect()
+    }
+
     /// When the next of them has waited long enough.
     pub(super) fn held_back_until(&self) -> Option<Moment> {
         self.held_back().map(|(_, until)| until).min()
@@ -158,9 +174,6 @@ fn taken_refusal(env: &Environment, now: Moment, since: Moment) -> Refusal {
         env.name,
         words::span(now.since(since))
     );
-    let hint = format!(
-        "try again later, or end the turn; `hermes-tui env give-back {}` gives it back",
-        words::quoted(&env.name)
-    );
+    let hint = "try again later; only the person gives it back";
     Refusal::new(RefusalKind::Policy, message, hint)
 }
