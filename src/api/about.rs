@@ -7,7 +7,7 @@ use super::shapes::{self, EndpointInfo, EnvExtra, Extras, HostInfo};
 use crate::app::Model;
 use crate::app::model::PaneKind;
 use crate::backend::{Backend, Standing};
-use crate::config::Rule;
+use crate::config::{self, Rule};
 use crate::domain::{
     EndpointId, EnvId, EnvSpec, Event, FailureKind, Phase, Refusal, RefusalKind, SandboxId, SessionId, Span,
 };
@@ -42,6 +42,13 @@ pub struct About {
     seen: Mutex<BTreeMap<EnvId, Seen>>,
     listed: FirstLists,
     config: LoadedConfig,
+    rules: Mutex<Rules>,
+}
+
+/// The rules for conversations, and the text that they were read from.
+struct Rules {
+    text: String,
+    rules: Vec<Rule>,
 }
 
 #[derive(Default)]
@@ -57,9 +64,10 @@ impl About {
         let (envs_dir, config) = (options.paths.environments(), options.config.clone());
         let (handle, backends) = (prepared.handle.clone(), prepared.backends.clone());
         let (endpoints, known) = (prepared.usual.clone(), Vec::new());
-        let defaults = Defaults { spec, endpoints, known, rules, lease_ttl: LEASE_TTL };
+        let rules = Mutex::new(Rules { text: config.text.clone(), rules });
+        let defaults = Defaults { spec, endpoints, known, rules: Vec::new(), lease_ttl: LEASE_TTL };
         let (probed, seen, listed) = Default::default();
-        Self { host, handle, backends, envs_dir, defaults, probed, seen, listed, config }
+        Self { host, handle, backends, envs_dir, defaults, probed, seen, listed, config, rules }
     }
 
     /// The backends by endpoint.
@@ -82,7 +90,26 @@ impl About {
             standing: backend.standing(),
             address: backend.address(),
         };
-        Defaults { known: self.backends.iter().map(known).collect(), ..self.defaults.clone() }
+        let rules = self.rules.lock().unwrap_or_else(PoisonError::into_inner).rules.clone();
+        Defaults { known: self.backends.iter().map(known).collect(), rules, ..self.defaults.clone() }
+    }
+
+    /// Takes the rules for conversations from the configuration as it is now. One that cannot be understood lets no
+    /// turn begin.
+    pub fn reread_rules(&self) {
+        let text = self.config.text_now();
+        let mut known = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.text == text {
+            return;
+        }
+        let rules = match config::load(&text) {
+            Ok(loaded) => loaded.options.rules,
+            Err(error) => {
+                let fault = format!("{} cannot be understood: {error}", self.config.path.display());
+                vec![Rule { fault: Some(fault), ..Rule::default() }]
+            }
+        };
+        *known = Rules { text, rules };
     }
 
     /// One sentence where the configuration is another one than at the start.

@@ -25,7 +25,7 @@ pub(super) fn rule<'a>(state: &State, begin: &TurnBegin, rules: &'a [Rule]) -> R
         Some(fault) => Err(Refusal::new(
             RefusalKind::Config,
             format!("no turn of {} begins by the rules of the configuration: {fault}", begin.conversation),
-            "`hermes-tui config check` shows where; correct it and start the host again, or name an environment with --env-name",
+            "`hermes-tui config check` shows where; correct it, or name an environment with --env-name",
         )),
     }
 }

@@ -19,17 +19,19 @@ impl LoadedConfig {
     /// One sentence where the file says something else by now.
     #[must_use]
     pub fn changed(&self) -> Option<String> {
-        let now = match fs::read_to_string(&self.path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
-            other => other.unwrap_or_default(),
-        };
-        (now != self.text).then(|| {
+        (self.text_now() != self.text).then(|| {
             format!(
-                "{} was changed after this host started: it counts from the next start on (`hermes-tui shutdown`, then \
-                 any other command)",
+                "{} was changed after this host started: its rules count at once, all else from the next start on \
+                 (`hermes-tui shutdown --keep`, then any other command)",
                 self.path.display()
             )
         })
+    }
+
+    /// What the file says now; nothing where it cannot be read.
+    #[must_use]
+    pub fn text_now(&self) -> String {
+        fs::read_to_string(&self.path).unwrap_or_default()
     }
 }
 

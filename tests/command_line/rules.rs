@@ -151,3 +151,21 @@ fn a_conversation_whose_rule_cannot_be_used_begins_no_turn_and_others_do() {
     let rule = json!({"kind": "cron", "persistance": "ephemeral"});
     assert_eq!(shown["settings"][0], json!({"key": "rule.1", "value": rule, "source": "file", "from": file}));
 }
+
+#[test]
+fn rules_that_are_changed_count_for_the_next_turn_of_a_running_host() {
+    let profile = configured("");
+    let _host = profile.serve();
+    assert_eq!(begin(&profile, &["before", "--kind", "main"]).code, 0);
+    let file = profile.path().join("config/config.toml");
+    fs::write(&file, ISOLATE).unwrap();
+    assert_eq!(begin(&profile, &["talk", "--kind", "main"]).json()["rule"], "rule 1 (kind = \"main\")");
+    assert_eq!(names(&profile), ["before", "main"]);
+    for broken in ["[[rule]]\nretention = \"keep\"\n", "[[rule]\n"] {
+        fs::write(&file, broken).unwrap();
+        assert_eq!(begin(&profile, &["talk", "--kind", "cron"]).code, 3, "{broken}");
+    }
+    fs::remove_file(&file).unwrap();
+    assert_eq!(begin(&profile, &["other", "--kind", "main"]).code, 0);
+    assert_eq!(names(&profile), ["before", "main", "other"]);
+}
