@@ -218,9 +218,11 @@ fn the_turn_list_leads_to_a_turn_in_the_feed() {
     );
     world.keys("C-b t /").typed("again").keys("Enter");
     let found = rows(&world);
-    assert_eq!(found.len(), 1, "{found:?}");
-    world.keys("Esc");
-    assert_eq!(world.overlay(), None);
+    assert_eq!(found.len(), 3, "with what it belongs to: {found:?}");
+    world.keys("Enter");
+    let again =
+        |l: &FeedLine| matches!(l, FeedLine::Command { command, selected: true, .. } if command == "make again");
+    assert!(feed(&world).iter().any(again), "what was found is selected, not what leads to it");
 }
 
 #[test]

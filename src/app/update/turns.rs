@@ -5,7 +5,7 @@ use super::super::command::Action;
 use super::super::model::{FeedOf, Model, PaneKind};
 use super::super::msg::{ClientId, Cmd};
 use super::super::overlay::{Overlay, TurnKey, TurnList};
-use super::super::view::turns::turn_rows;
+use super::super::view::turns::{selected_row, turn_rows};
 use super::super::view_model::Level;
 use super::keys::plain;
 use super::sidebar::toggle;
@@ -24,7 +24,7 @@ impl Model {
         cmds: &mut Vec<Cmd>,
     ) {
         let rows = turn_rows(self, now, &list);
-        let at = list.selected.as_ref().and_then(|s| rows.iter().position(|(k, _)| k == s)).unwrap_or(0);
+        let at = selected_row(&list, &rows);
         let last = rows.len().saturating_sub(1);
         let failed = |i: &usize| {
             matches!(&rows[*i].0, TurnKey::Mark(_, FeedMark::Call(id))
@@ -43,6 +43,13 @@ impl Model {
                 KeyCode::Up => to = at.saturating_sub(1),
                 _ => {
                     list.filter.key(key);
+                    list.selected = None;
+                    let found = turn_rows(self, now, &list);
+                    list.selected = found.get(selected_row(&list, &found)).map(|(key, _)| key.clone());
+                    if let Some(c) = self.clients.get_mut(&client) {
+                        c.overlay = Some(Overlay::Turns(list));
+                    }
+                    return self.scroll_turns(client);
                 }
             }
         } else {
@@ -151,7 +158,7 @@ impl Model {
     pub(super) fn scroll_turns(&mut self, client: ClientId) {
         let Some(Overlay::Turns(list)) = self.clients.get(&client).and_then(|c| c.overlay.clone()) else { return };
         let rows = turn_rows(self, Moment(0), &list);
-        let at = list.selected.as_ref().and_then(|s| rows.iter().position(|(k, _)| k == s)).unwrap_or(0);
+        let at = selected_row(&list, &rows);
         let height = self.clients.get(&client).map_or(1, |c| usize::from(c.size.rows.saturating_sub(8)).max(1));
         if let Some(Overlay::Turns(list)) = self.clients.get_mut(&client).and_then(|c| c.overlay.as_mut()) {
             list.scroll = list.scroll.max((at + 1).saturating_sub(height)).min(at);

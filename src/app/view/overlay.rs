@@ -8,7 +8,7 @@ use super::super::overlay::{Dialog, Listed, Overlay as State, Prompted};
 use super::super::update::prompt_problem;
 use super::super::view_model::Overlay;
 use super::lists::{command_rows, containers, places};
-use super::turns::turn_rows;
+use super::turns::{selected_row, turn_rows};
 use super::words;
 use crate::domain::{EnvId, Moment, VerdictKind};
 
@@ -100,7 +100,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
         },
         State::Turns(list) => {
             let rows = turn_rows(model, now, list);
-            let selected = list.selected.as_ref().and_then(|s| rows.iter().position(|(k, _)| k == s)).unwrap_or(0);
+            let selected = selected_row(list, &rows);
             let scroll = list.scroll.min(rows.len().saturating_sub(1));
             Overlay::Turns {
                 rows: rows.into_iter().map(|(_, row)| row).collect(),

@@ -8,6 +8,7 @@ use super::feed::{FeedItem, items};
 use super::sidebar::fuzzy;
 use super::words;
 use crate::domain::{Call, Conversation, Moment, TurnStatus};
+use std::collections::BTreeSet;
 
 /// All rows, newest conversation first. Turns of the newest one are shown; commands of the last turn of each.
 pub fn turn_rows(model: &Model, now: Moment, list: &TurnList) -> Vec<(TurnKey, TurnRow)> {
@@ -25,36 +26,43 @@ pub fn turn_rows(model: &Model, now: Moment, list: &TurnList) -> Vec<(TurnKey, T
         }
     }
     if list.shown != Shown::All {
-        out = only(model, list.shown, out);
+        out = kept(out, |_, key, row| match key {
+            TurnKey::Mark(_, FeedMark::Call(id)) => model.state.calls.get(id).is_some_and(|call| list.shown.has(call)),
+            TurnKey::Mark(_, FeedMark::Turn(_)) => list.shown.has_turn(row.status),
+            TurnKey::Conversation(_) | TurnKey::Outside(..) => false,
+        });
     }
     if list.filter.text().is_empty() {
         return out;
     }
-    let found = fuzzy(list.filter.text(), out.iter().enumerate().map(|(i, (_, r))| (i, r.text.as_str())).collect());
-    let mut keep: Vec<usize> = found;
     // In the order of time, not by score: a list of turns is read as a story.
-    keep.sort_unstable();
-    let mut rows: Vec<Option<(TurnKey, TurnRow)>> = out.into_iter().map(Some).collect();
-    keep.into_iter().filter_map(|i| rows[i].take()).collect()
+    let found = fuzzy(list.filter.text(), out.iter().enumerate().map(|(i, (_, r))| (i, r.text.as_str())).collect());
+    let found: BTreeSet<usize> = found.into_iter().collect();
+    kept(out, |index, _, _| found.contains(&index))
 }
 
-/// The commands and turns that are wanted, and what they belong to.
-fn only(model: &Model, shown: Shown, rows: Vec<(TurnKey, TurnRow)>) -> Vec<(TurnKey, TurnRow)> {
+/// Where the selection is: on what was selected, else on the first row that was found and not only leads to one.
+pub fn selected_row(list: &TurnList, rows: &[(TurnKey, TurnRow)]) -> usize {
+    let depth = |index: usize| rows.get(index).map(|(_, row)| row.depth);
+    let found = |index: &usize| depth(index + 1).is_none_or(|next| Some(next) <= depth(*index));
+    let first = || if list.filter.text().is_empty() { None } else { (0..rows.len()).find(found) };
+    let known = list.selected.as_ref().and_then(|selected| rows.iter().position(|(key, _)| key == selected));
+    known.or_else(first).unwrap_or(0)
+}
+
+/// The rows that are wanted, and what they belong to.
+fn kept(rows: Vec<(TurnKey, TurnRow)>, wanted: impl Fn(usize, &TurnKey, &TurnRow) -> bool) -> Vec<(TurnKey, TurnRow)> {
     let mut out = Vec::new();
     // Whether something below the next turn, and below the next conversation, is wanted: rows come from the end.
     let mut below = [false; 2];
-    for (key, row) in rows.into_iter().rev() {
-        let own = match &key {
-            TurnKey::Mark(_, FeedMark::Call(id)) => model.state.calls.get(id).is_some_and(|call| shown.has(call)),
-            TurnKey::Mark(_, FeedMark::Turn(_)) => shown.has_turn(row.status),
-            TurnKey::Conversation(_) | TurnKey::Outside(..) => false,
-        };
-        let wanted = match row.depth {
-            0 => std::mem::take(&mut below[0]),
+    for (index, (key, row)) in rows.into_iter().enumerate().rev() {
+        let own = wanted(index, &key, &row);
+        let kept = match row.depth {
+            0 => own | std::mem::take(&mut below[0]),
             1 => own | std::mem::take(&mut below[1]),
             _ => own,
         };
-        if wanted {
+        if kept {
             below = [row.depth > 0, row.depth > 1];
             out.push((key, row));
         }
