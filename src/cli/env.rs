@@ -200,10 +200,18 @@ fn is_frozen(env: &Value) -> bool {
     env["verdict"]["kind"] == "frozen"
 }
 
+/// Seconds until it is warned about, looked into or ended: what the verdict says, else its idle deadline.
+fn acts_in(env: &Value) -> Option<u64> {
+    let ends = matches!(env["verdict"]["kind"].as_str(), Some("keep" | "warn" | "reap"));
+    let verdict = seconds_until(&env["verdict"]["until"]).filter(|_| ends);
+    [verdict, seconds_until(&env["idle_deadline_at"])].into_iter().flatten().min()
+}
+
 /// What the table says of an environment's future: who holds it, or when it is due.
 fn future(env: &Value) -> (String, Style) {
     let holders = env["holders"].as_array().map(Vec::as_slice).unwrap_or_default();
-    match (holders, seconds_until(&env["idle_deadline_at"])) {
+    match (holders, acts_in(env)) {
+        _ if !env["taken_over_at"].is_null() => ("yours: its agents wait".to_owned(), Style::Yellow),
         _ if is_frozen(env) => (text(&env["verdict"], "reason"), Style::Yellow),
         ([], Some(left)) if left <= 60 => (format!("due in {}", clock(left)), Style::Yellow),
         ([], Some(left)) => (format!("due in {}", clock(left)), Style::Plain),
@@ -213,6 +221,7 @@ fn future(env: &Value) -> (String, Style) {
         ([], None) if env["origin"] == "hermes" && env["phase"] == "ready" => {
             (format!("hermes: {}", text(&env["watched"], "maker")), Style::Dim)
         }
+        ([], None) if env["phase"] == "ready" && env["origin"] == "managed" => ("keeps running".to_owned(), Style::Dim),
         ([], None) => match text(&env["failure"], "message") {
             message if message.is_empty() => (text(&env["last_ending"], "why"), Style::Dim),
             message => (cut(&message), Style::Red),
