@@ -25,6 +25,9 @@ const LAST_OUTPUT: Duration = Duration::from_secs(1);
 /// How long the processes of a program that has ended are waited for. HUP, a grace and KILL take less.
 const LAST_CLOSE: Duration = Duration::from_secs(10);
 
+/// A program has seen another size of its terminal after this long.
+const SEEN: Duration = Duration::from_millis(150);
+
 /// The open sessions.
 #[derive(Default)]
 pub struct Sessions {
@@ -214,6 +217,8 @@ async fn resize_all(control: Arc<dyn crate::pty::PtyControl>, mut sizes: watch::
         // What it showed is not known any more. A program draws itself anew when it is told of another size.
         let size = *sizes.borrow();
         let _ = control.resize(Size { rows: size.rows.saturating_add(1), ..size }).await;
+        // A shell compares sizes only when it gets to it: two changes at once are none for it.
+        tokio::time::sleep(SEEN).await;
         let _ = control.resize(size).await;
     }
     while sizes.changed().await.is_ok() {
