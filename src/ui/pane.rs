@@ -120,7 +120,7 @@ fn agent_words(agent: &AgentMark, width: u16) -> (String, bool) {
         }
         AgentMark::Taken { .. } if width < 40 => ("yours".to_owned(), false),
         AgentMark::Taken { key, waiting: 0 } => (format!("yours, {key} gives back"), false),
-        AgentMark::Taken { key, waiting } if width < 60 => (format!("{waiting} wait, {key}"), false),
+        AgentMark::Taken { key, waiting } if width < 60 => (format!("yours, {waiting} waiting, {key}"), false),
         AgentMark::Taken { key, waiting: 1 } => (format!("yours, 1 command waits, {key} gives back"), false),
         AgentMark::Taken { key, waiting } => (format!("yours, {waiting} commands wait, {key} gives back"), false),
     }

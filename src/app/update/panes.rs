@@ -69,7 +69,8 @@ impl Model {
         cmds: &mut Vec<Cmd>,
     ) {
         let size = self.pane_size(pane);
-        let program = self.options.shell.clone();
+        // What leads elsewhere leads to the shell that is found there.
+        let program = if begin == Begin::Usual { self.options.shell.clone() } else { Vec::new() };
         let request =
             Request::OpenSession { session: session.clone(), env: env.clone(), conversation, program, begin, size };
         self.ask(now, Asked::Session(session), request, cmds);
