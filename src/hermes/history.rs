@@ -21,6 +21,10 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const PARTS: &[u8] = b"\0json:";
 /// The end of a session whose conversation goes on in another one.
 const CONTINUED: &str = "compression";
+/// Of what is said, this many bytes are kept: a turn shows far less of it.
+const LONGEST_WORDS: usize = 64 << 10;
+/// Of what a tool answers, this many bytes. The exit code of a longer one is not known.
+const LONGEST_RESULT: usize = 4 << 20;
 /// A conversation is not followed through more sessions than this.
 const LONGEST_CHAIN: usize = 1000;
 
@@ -149,10 +153,12 @@ impl History {
         let read = |row: &Row<'_>| {
             let active = row.get::<_, Option<i64>>(7)?.unwrap_or(1) != 0;
             let compacted = row.get::<_, Option<i64>>(8)?.unwrap_or(0) != 0;
+            let role = text(row, 1)?.unwrap_or_default();
+            let most = if role == "tool" { LONGEST_RESULT } else { LONGEST_WORDS };
             let message = Message {
                 id: row.get(0)?,
-                role: text(row, 1)?.unwrap_or_default(),
-                content: content(row.get_ref(2)?),
+                content: content(row.get_ref(2)?, most),
+                role,
                 calls: turns::calls(&text(row, 3)?.unwrap_or_default()),
                 answers: text(row, 4)?,
                 at: moment(row.get::<_, Option<f64>>(5)?.unwrap_or(0.0)),
@@ -308,8 +314,18 @@ fn text(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<String>> {
     })
 }
 
-/// The text of a message: plain, or the texts of its parts.
-fn content(value: ValueRef<'_>) -> String {
+/// The text of a message: plain, or the texts of its parts; at most that many bytes of it.
+fn content(value: ValueRef<'_>, most: usize) -> String {
+    let mut text = whole(value);
+    if text.len() > most {
+        let whole = |end: &usize| text.is_char_boundary(*end);
+        text.truncate((0..=most).rev().find(whole).unwrap_or(0));
+        text.shrink_to_fit();
+    }
+    text
+}
+
+fn whole(value: ValueRef<'_>) -> String {
     let (ValueRef::Text(bytes) | ValueRef::Blob(bytes)) = value else { return String::new() };
     let parts = bytes.strip_prefix(PARTS).and_then(|json| serde_json::from_slice::<Value>(json).ok());
     let Some(parts) = parts else { return String::from_utf8_lossy(bytes).into_owned() };
@@ -322,8 +338,18 @@ fn content(value: ValueRef<'_>) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::History;
+    use super::{History, LONGEST_WORDS, content};
+    use rusqlite::types::ValueRef;
     use std::fs;
+
+    #[test]
+    fn of_a_huge_message_the_beginning_is_kept() {
+        let huge = "é".repeat(LONGEST_WORDS);
+        let kept = content(ValueRef::Text(huge.as_bytes()), LONGEST_WORDS - 1);
+        assert_eq!((kept.len(), kept.capacity()), (LONGEST_WORDS - 2, LONGEST_WORDS - 2));
+        assert!(huge.starts_with(&kept));
+        assert_eq!(content(ValueRef::Text(b"short"), LONGEST_WORDS), "short");
+    }
 
     #[test]
     fn what_is_no_file_and_what_would_have_to_be_written_beside_is_not_opened() {
