@@ -11,7 +11,7 @@ use crate::hermes::home::{Home, Places};
 use crate::hermes::hooks::{read_queue, remove};
 use crate::hermes::records::Records;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A turn is written piece by piece: what is written within this time is read at once.
 const TOGETHER: Duration = Duration::from_millis(20);
@@ -36,13 +36,13 @@ struct Followed {
     records: Records,
     /// There may be something new in it.
     changed: bool,
-    /// It could not be read, and that was said.
-    failed: bool,
+    /// It could not be read then, and that was said.
+    failed: Option<Instant>,
 }
 
 impl Followed {
     fn new(home: Home) -> Self {
-        Self { records: Records::new(home), changed: true, failed: false }
+        Self { records: Records::new(home), changed: true, failed: None }
     }
 }
 
@@ -58,12 +58,13 @@ fn read_and_wait(places: Places, hooks: &Path, inbox: &Inbox) -> nix::Result<()>
         take_hooks(hooks, &mut all);
         for one in all.iter_mut().filter(|one| one.changed) {
             one.changed = false;
-            one.failed = !tell(&mut one.records, clock.now(), inbox, one.failed);
+            let told = tell(&mut one.records, clock.now(), inbox, one.failed.is_some());
+            one.failed = (!told).then(Instant::now);
         }
         let now = clock.now();
         let due = all.iter().filter_map(|one| one.records.due()).min();
         let due = due.map(|at| Duration::from_millis(at.since(now).0));
-        let again = all.iter().any(|one| one.failed).then_some(AGAIN);
+        let again = all.iter().filter_map(|one| one.failed).map(|at| AGAIN.saturating_sub(at.elapsed())).min();
         if watch.sleep([due, again].into_iter().flatten().min())? {
             std::thread::sleep(TOGETHER);
             let happened = watch.happened()?;
@@ -76,11 +77,12 @@ fn read_and_wait(places: Places, hooks: &Path, inbox: &Inbox) -> nix::Result<()>
                     None => all.push(Followed::new(home)),
                 }
             }
-        } else {
-            let now = clock.now();
-            for one in &mut all {
-                one.changed |= one.failed || one.records.due().is_some_and(|at| at <= now);
-            }
+        }
+        // Also where something else wakes all the time.
+        let now = clock.now();
+        for one in &mut all {
+            let again = one.failed.is_some_and(|at| at.elapsed() >= AGAIN);
+            one.changed |= again || one.records.due().is_some_and(|at| at <= now);
         }
     }
     Ok(())
