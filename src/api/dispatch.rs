@@ -260,8 +260,8 @@ impl Dispatcher {
         let feeding = feeds.then(|| tokio::spawn(exec::feed(feed, control)));
         self.host.exec(request).await;
         exec::forward(&key.1, happens, reply).await;
-        self.host.tell(Event::CallGivenUp(waits)).await;
         self.lock().remove(&key);
+        self.host.tell(Event::CallGivenUp(waits)).await;
         if let Some(feeding) = feeding {
             feeding.abort();
         }
