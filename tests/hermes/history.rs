@@ -131,6 +131,11 @@ def ask(session, text): db.append_message(session, "user", text)
 def go_on(said):
     tell(said)
     sys.stdin.readline()
+def from_outside():
+    db.create_session('one', 'cli')
+    ask('one', 'before')
+    db.close()
+    return sqlite3.connect(path, isolation_level=None)
 "#;
 
 /// Has the agent's process go on, until it says this.
@@ -179,11 +184,8 @@ fn a_database_that_is_locked_is_told_as_such_and_read_once_it_is_free() {
     let Some(agent) = Agent::new("") else { return };
     let script = format!(
         "{OPEN}
-db.create_session('one', 'cli')
-ask('one', 'before')
-db.close()
+other = from_outside()
 # As on a file system without shared memory.
-other = sqlite3.connect(path, isolation_level=None)
 assert other.execute('PRAGMA journal_mode=DELETE').fetchone()[0] == 'delete'
 other.execute('BEGIN EXCLUSIVE')
 other.execute(\"UPDATE sessions SET title = 'locked'\")
@@ -210,10 +212,7 @@ fn a_database_of_a_version_that_is_newer_than_known_is_read_as_far_as_it_is_unde
     let Some(agent) = Agent::new("") else { return };
     let script = format!(
         "{OPEN}
-db.create_session('one', 'cli')
-ask('one', 'before')
-db.close()
-other = sqlite3.connect(path, isolation_level=None)
+other = from_outside()
 other.execute('UPDATE schema_version SET version = 999')
 other.execute('ALTER TABLE messages ADD COLUMN mood TEXT')
 for column in ('title', 'cwd', 'rewind_count'):
