@@ -44,7 +44,10 @@ if [ -n "$__htui_file" ]; then
   set +e +u
   __htui_own=$PWD __htui_with=', with the variables that it exported'
   if [ "$__htui_kind" = conversation ]; then
-    __htui_own=; { IFS= read -r __htui_own < "$__htui_file.cwd"; } 2>/dev/null
+    __htui_own=
+    if htui_good "$__htui_file.cwd"; then
+      __htui_own=$(cat "$__htui_file.cwd" 2>/dev/null) || IFS= read -r __htui_own < "$__htui_file.cwd"
+    fi
   fi
 fi
 TERM=$__htui_term COLORTERM=$__htui_colours HTUI_SESSION=$__htui_session HTUI_ENVIRONMENT=$__htui_env
@@ -153,6 +156,15 @@ mod tests {
             let rest = "xterm-256color|unset|s1|0|";
             let said = format!("hermes-tui: where the agent is: {at}/a b, with the variables that it exported\n");
             assert_eq!(led(path, &home, &agent("c1", Some("/"))), format!("{said}{at}/a b|good|{rest}"));
+            let lines = home.join("a\nb");
+            fs::create_dir_all(&lines).expect("made");
+            let file = kept("c6", &lines.display().to_string());
+            assert!(path == "/nowhere" || led(path, &home, &agent("c6", None)).contains("a\nb|good|"));
+            // Nothing would ever come of it.
+            fs::remove_file(file.with_extension("cwd")).expect("removed");
+            let mode = nix::sys::stat::Mode::S_IRWXU;
+            nix::unistd::mkfifo(&file.with_extension("cwd"), mode).expect("made");
+            assert!(led(path, &home, &agent("c6", None)).contains("|good|"));
             kept("c1", "/gone/\u{1b}[?2004h");
             let seen = led(path, &home, &agent("c1", Some("/")));
             assert!(seen.contains("cannot be entered") && !seen.contains('\u{1b}'), "{seen:?}");

@@ -166,12 +166,12 @@ impl Calls {
 
 /// Keeps a conversation's working directory and exported variables between `--shell` commands, also over a stop of the
 /// sandbox: in its home. `$1` is the name of the state, `$2` the script. A trap saves, so that `exit` in a script does
-/// not lose the state. Images may lack mv(1) and cat(1).
+/// not lose the state. Images may lack mv(1) and cat(1). What is no file is not read: nothing may ever come of it.
 const SHELL_STATE: &str = r#"
 __htui_dir="${HOME:-/tmp}/.cache/hermes-tui"; mkdir -p "$__htui_dir" 2>/dev/null; [ -w "$__htui_dir" ] || __htui_dir=/tmp
 __htui_state="$__htui_dir/$1"; __htui_script=$2; set --
-[ -r "$__htui_state" ] && . "$__htui_state" >/dev/null 2>&1
-if [ -r "$__htui_state.cwd" ]; then
+[ -f "$__htui_state" ] && [ -r "$__htui_state" ] && . "$__htui_state" >/dev/null 2>&1
+if [ -f "$__htui_state.cwd" ] && [ -r "$__htui_state.cwd" ]; then
   __htui_cwd=$(cat "$__htui_state.cwd" 2>/dev/null) || IFS= read -r __htui_cwd < "$__htui_state.cwd"
   cd -- "$__htui_cwd" 2>/dev/null
 fi
@@ -194,7 +194,7 @@ const SHELL_STATE_ASIDE: &str = "trap - EXIT\n";
 /// Prints the working directory of the state `$1`. There may be no cat(1).
 pub const SHELL_DIRECTORY: &str = r#"
 for file in "${HOME:-/tmp}/.cache/hermes-tui/$1.cwd" "/tmp/$1.cwd"; do
-  [ -r "$file" ] || continue
+  [ -f "$file" ] && [ -r "$file" ] || continue
   while IFS= read -r line; do printf '%s\n' "$line"; done < "$file"
   exit 0
 done
