@@ -44,13 +44,8 @@ impl Model {
         match (env, self.here(client)) {
             (Some(env), Some((tab, _))) => {
                 let beside = Some((tab, pane, roomier(self.frame(client).panes)));
-                let of_env = |kind: &PaneKind| match kind {
-                    PaneKind::Session(s) => self.state.sessions.get(s).is_some_and(|s| s.env == env),
-                    PaneKind::Feed(_) => false,
-                };
-                let here = self.work.panes_where(of_env).into_iter().find(|(t, _)| *t == tab);
-                match here {
-                    Some((tab, shell)) => self.look_at(now, client, tab, Some(shell), cmds),
+                match self.shells_in(tab, &env).first().copied() {
+                    Some(shell) => self.look_at(now, client, tab, Some(shell), cmds),
                     None => self.open_session(now, client, &env, Some(id.clone()), beside, cmds),
                 }
                 if let Some(c) = self.clients.get_mut(&client) {
