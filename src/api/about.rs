@@ -97,7 +97,7 @@ impl About {
     /// Takes the rules for conversations from the configuration as it is now. One that cannot be understood lets no
     /// turn begin.
     pub fn reread_rules(&self) {
-        let text = self.config.text_now();
+        let Some(text) = self.config.text_now() else { return };
         let mut known = self.rules.lock().unwrap_or_else(PoisonError::into_inner);
         if known.text == text {
             return;

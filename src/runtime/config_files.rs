@@ -19,7 +19,7 @@ impl LoadedConfig {
     /// One sentence where the file says something else by now.
     #[must_use]
     pub fn changed(&self) -> Option<String> {
-        (self.text_now() != self.text).then(|| {
+        self.text_now().filter(|now| *now != self.text).map(|_| {
             format!(
                 "{} was changed after this host started: its rules count at once, all else from the next start on \
                  (`hermes-tui shutdown --keep`, then any other command)",
@@ -28,10 +28,13 @@ impl LoadedConfig {
         })
     }
 
-    /// What the file says now; nothing where it cannot be read.
+    /// What the file says now: nothing where there is none, and `None` where it cannot be read.
     #[must_use]
-    pub fn text_now(&self) -> String {
-        fs::read_to_string(&self.path).unwrap_or_default()
+    pub fn text_now(&self) -> Option<String> {
+        match fs::read_to_string(&self.path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Some(String::new()),
+            read => read.ok(),
+        }
     }
 }
 
