@@ -50,12 +50,12 @@ impl Places {
     }
 
     /// Folders in which a home may come to be: in some only under this name, in the others whatever is written there
-    /// may make one. Those that do not exist are left out.
+    /// may make one. Those that do not exist are left out, and so is what stands above a folder that does.
     #[must_use]
     pub fn cradles(&self) -> Vec<(PathBuf, Option<OsString>)> {
         let mut all = Vec::new();
         for root in self.roots() {
-            if let (Some(parent), Some(name)) = (root.parent(), root.file_name()) {
+            if let (false, Some(parent), Some(name)) = (root.is_dir(), root.parent(), root.file_name()) {
                 all.push((parent.to_owned(), Some(name.to_owned())));
             }
             let profiles = root.join("profiles");

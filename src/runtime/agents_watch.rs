@@ -57,11 +57,11 @@ impl Watch {
     pub fn look(&mut self) -> Vec<Home> {
         let mut new = Vec::new();
         loop {
-            let created = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO;
+            let created = AddWatchFlags::IN_CREATE | AddWatchFlags::IN_MOVED_TO | AddWatchFlags::IN_MOVE_SELF;
             let written = created | AddWatchFlags::IN_MODIFY;
             let homes = self.places.homes();
             let known = |home: &Home| self.homes.iter().any(|(_, path)| *path == home.path);
-            let before = (self.homes.len(), self.cradles.len());
+            let before = self.listened();
             new.extend(homes.iter().filter(|home| !known(home)).cloned());
             // One that was made anew at its old place needs to be listened to again.
             self.homes =
@@ -72,11 +72,20 @@ impl Watch {
                 Some((listened(&path).or_else(|| self.add(&path, created))?, name))
             };
             self.cradles = cradles.filter_map(cradle).collect();
+            let now = self.listened();
+            // Of one that is gone there is nothing to take away.
+            before.difference(&now).for_each(|watch| _ = self.inotify.rm_watch(*watch));
             // Something may have been written in a folder before it was listened to.
-            if (self.homes.len(), self.cradles.len()) == before {
+            if now == before {
                 return new;
             }
         }
+    }
+
+    /// Everything that is listened to for homes.
+    fn listened(&self) -> BTreeSet<WatchDescriptor> {
+        let homes = self.homes.iter().map(|(watch, _)| *watch);
+        homes.chain(self.cradles.iter().map(|(watch, _)| *watch)).collect()
     }
 
     /// Waits until something happened (true), or that long.
@@ -110,7 +119,11 @@ impl Watch {
         Ok(Happened { written, new })
     }
 
+    /// Whether there may be another home now, or one less: then what stands above it counts again.
     fn may_be_home(&self, event: &InotifyEvent) -> bool {
+        if event.mask.intersects(AddWatchFlags::IN_IGNORED | AddWatchFlags::IN_MOVE_SELF) {
+            return self.listened().contains(&event.wd);
+        }
         let fits = |name: &Option<OsString>| name.is_none() || *name == event.name;
         self.cradles.iter().any(|(watch, name)| *watch == event.wd && fits(name))
     }
@@ -119,4 +132,54 @@ impl Watch {
 /// Reading touches the index beside the log; what counts is the log and the file.
 fn is_record(name: &OsStr) -> bool {
     name == "state.db" || name == "state.db-wal" || name == "state.db-journal"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const SOON: Duration = Duration::from_secs(10);
+
+    fn new_homes(watch: &mut Watch) -> Vec<PathBuf> {
+        let mut new = Vec::new();
+        while new.is_empty() && watch.sleep(Some(SOON)).expect("it waits") {
+            new.extend(watch.happened().expect("it reads").new.into_iter().map(|home| home.path));
+        }
+        new
+    }
+
+    #[test]
+    fn homes_that_come_go_and_come_again_are_told_and_a_folder_above_one_wakes_nobody() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let base = fs::canonicalize(folder.path()).expect("a path");
+        let root = base.join("root");
+        let mut watch = Watch::new(Places { named: Some(root.clone()), user: None }).expect("a watch");
+        assert_eq!(watch.look(), []);
+        fs::create_dir(&root).expect("made");
+        fs::write(root.join("config.yaml"), "").expect("written");
+        assert_eq!(new_homes(&mut watch), std::slice::from_ref(&root));
+        let profile = root.join("profiles/work");
+        fs::create_dir_all(&profile).expect("made");
+        fs::create_dir(profile.join("sessions")).expect("made");
+        assert_eq!(new_homes(&mut watch), std::slice::from_ref(&profile));
+        fs::write(profile.join("state.db"), "x").expect("written");
+        let mut written = BTreeSet::new();
+        while written.is_empty() && watch.sleep(Some(SOON)).expect("it waits") {
+            written = watch.happened().expect("it reads").written;
+        }
+        assert_eq!(written, BTreeSet::from([profile]));
+        while watch.sleep(Some(Duration::ZERO)).expect("it waits") {
+            watch.happened().expect("it reads");
+        }
+        fs::write(base.join("other"), "").expect("written");
+        assert!(!watch.sleep(Some(Duration::ZERO)).expect("it waits"), "what is above a home is nothing to it");
+        // Taken away, and made anew at the same place.
+        fs::rename(&root, base.join("away")).expect("moved");
+        while watch.sleep(Some(Duration::ZERO)).expect("it waits") {
+            watch.happened().expect("it reads");
+        }
+        fs::create_dir_all(root.join("sessions")).expect("made");
+        assert_eq!(new_homes(&mut watch), [root]);
+    }
 }
