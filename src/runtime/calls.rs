@@ -2,6 +2,7 @@
 
 use super::effects::LOOK;
 use super::inbound::{Inbound, Inbox};
+use super::lanes::Lane;
 use crate::app::{Msg, Stream};
 use crate::backend::{Backend, ExecLink, ExecSpec};
 use crate::domain::{CallId, CallSource, ConversationId, EnvId, Refusal, Request, SandboxId, State};
@@ -286,11 +287,12 @@ pub async fn run(place: Place, request: ExecRequest, over: CancellationToken) {
         events: events.clone(),
         until: timeout.and_then(|limit| Instant::now().checked_add(limit)),
     };
+    let lane = place.inbox.lane();
     let (code, note, cwd) = match start(&place, &request, &limits).await {
         Ok(link) => {
             let shell = matches!(request.program, Program::Shell(_)) && !request.aside;
             let shell = shell.then(|| state_file(request.conversation.as_ref()));
-            let (code, note) = follow(link, request, &limits, &place.inbox).await;
+            let (code, note) = follow(link, request, &limits, &lane).await;
             let ours = note.is_some() || limits.over.is_cancelled();
             let cwd = match shell.filter(|_| !ours) {
                 Some(state) => directory_after(&place, &call, &state).await,
@@ -307,7 +309,7 @@ pub async fn run(place: Place, request: ExecRequest, over: CancellationToken) {
         _ => note,
     };
     let (known, taken_in) = oneshot::channel();
-    place.inbox.output(Inbound::CallOver { call, exit_code: code, cwd: cwd.clone(), known }).await;
+    lane.send(Inbound::CallOver { call, exit_code: code, cwd: cwd.clone(), known }).await;
     let ended = match taken_in.await {
         Ok(Some(written)) if written != code => {
             ExecEvent::Ended { code: written, note: Some(SANDBOX_OVER.note.to_owned()), cwd }
@@ -357,9 +359,9 @@ async fn start(place: &Place, request: &ExecRequest, limits: &Limits) -> Result<
     }
 }
 
-async fn follow(mut link: ExecLink, request: ExecRequest, limits: &Limits, inbox: &Inbox) -> (i32, Option<String>) {
+async fn follow(mut link: ExecLink, request: ExecRequest, limits: &Limits, lane: &Lane) -> (i32, Option<String>) {
     let ExecRequest { call, stdin, events, label, .. } = request;
-    let feed = label.is_none().then_some(inbox);
+    let feed = label.is_none().then_some(lane);
     let _ = events.send(ExecEvent::Started).await;
     let input = tokio::spawn(feed_input(link.stdin, stdin));
     let ended = CancellationToken::new();
@@ -416,7 +418,7 @@ async fn forward(
     stream: Stream,
     call: &CallId,
     events: &mpsc::Sender<ExecEvent>,
-    feed: Option<&Inbox>,
+    feed: Option<&Lane>,
     ended: &CancellationToken,
 ) {
     let mut buffer = vec![0; 32 * 1024];
@@ -438,7 +440,7 @@ async fn forward(
         }
         let bytes = buffer[..n].to_vec();
         if let Some(feed) = feed {
-            feed.output(Inbound::Msg(Msg::CallOutput { call: call.clone(), stream, bytes: bytes.clone() })).await;
+            feed.send(Inbound::Msg(Msg::CallOutput { call: call.clone(), stream, bytes: bytes.clone() })).await;
         }
         // When nobody listens any more the command is being ended; its pipe is emptied until then.
         let _ = events.send(ExecEvent::Output(stream, bytes)).await;

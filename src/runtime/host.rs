@@ -10,6 +10,7 @@ use super::clock::Clock;
 use super::details::Looks;
 use super::effects::{Ending, Performer, Provisioning, session_env};
 use super::event_log::EventLog;
+use super::hush::Hush;
 use super::inbound::{Condition, Inbound, Inbox, Outbox, Settled};
 use super::journal::Journal;
 use super::last_screens::LastScreens;
@@ -63,6 +64,12 @@ pub struct HostParts {
     pub leaves: bool,
 }
 
+async fn until(moment: Option<Instant>) {
+    if let Some(moment) = moment {
+        tokio::time::sleep_until(moment.into()).await;
+    }
+}
+
 /// The loop's own memory.
 pub struct Host {
     model: Model,
@@ -75,6 +82,9 @@ pub struct Host {
     calls: Calls,
     log: EventLog,
     clients: BTreeMap<ClientId, ClientScreen>,
+    /// The client whose key is being taken in.
+    typing: Option<ClientId>,
+    hush: Hush,
     looks: Looks,
     last_screens: LastScreens,
     replies: BTreeMap<ReplyTo, Waiting>,
@@ -126,6 +136,8 @@ impl Host {
             looks: Looks::default(),
             last_screens,
             clients: BTreeMap::new(),
+            typing: None,
+            hush: Hush::default(),
             replies: BTreeMap::new(),
             answers: Vec::new(),
             conditions: Vec::new(),
@@ -196,7 +208,8 @@ impl Host {
                 inbound = self.outbox.first.recv() => inbound,
                 () = self.clock.sleep_until(frame) => None,
                 () = self.clock.sleep_until(wake) => None,
-                inbound = self.outbox.output.recv() => inbound,
+                () = until(self.hush.until()), if self.hush.until().is_some() => None,
+                piece = self.outbox.output.next(|piece| self.hush.lets_pass(piece)) => Some(piece),
                 () = self.inbox.none_in_flight(), if !self.settle.is_empty() => None,
             };
             self.wakes += 1;
@@ -233,8 +246,11 @@ impl Host {
 
     fn take_what_is_there(&mut self) {
         let began = Instant::now();
-        while began.elapsed() < BATCH {
-            let Ok(inbound) = self.outbox.first.try_recv().or_else(|_| self.outbox.output.try_recv()) else { return };
+        while began.elapsed() < BATCH && !self.clients.values().any(ClientScreen::has_answer) {
+            self.hush.look();
+            let first = self.outbox.first.try_recv().ok();
+            let next = || self.outbox.output.take(|piece| self.hush.lets_pass(piece));
+            let Some(inbound) = first.or_else(next) else { return };
             self.take(inbound);
         }
     }
@@ -346,12 +362,24 @@ impl Host {
     }
 
     fn take(&mut self, inbound: Inbound) {
+        if let Some(client) = self.hush.answered_by(&inbound)
+            && let Some(screen) = self.clients.get_mut(&client)
+        {
+            screen.answer();
+        }
         match inbound {
             Inbound::Msg(Msg::ClientResized { client, size }) => {
                 self.sizes.insert(client, size);
                 self.take_size();
             }
-            Inbound::Msg(msg) => self.update(msg),
+            Inbound::Msg(msg) => {
+                self.typing = match msg {
+                    Msg::Key { client, .. } | Msg::Paste { client, .. } => Some(client),
+                    _ => None,
+                };
+                self.update(msg);
+                self.typing = None;
+            }
             Inbound::Ask(request, reply) => self.request(*request, Waiting::Ask(reply)),
             Inbound::Read(look) => look(&self.model, self.clock.now()),
             Inbound::When(condition) => self.conditions.push(condition),
@@ -469,6 +497,9 @@ impl Host {
         match cmd {
             Cmd::Effect(effect) => self.perform_effect(effect),
             Cmd::Write { session, bytes } => {
+                if let Some(client) = self.typing {
+                    self.hush.begin(session.clone(), client);
+                }
                 if let Err(text) = self.sessions.write(&session, bytes) {
                     self.update(Msg::Trouble(text));
                 }

@@ -1,10 +1,11 @@
-//! What reaches the loop from outside, on two queues: what people and the core wait for, and the output of programs.
+//! What reaches the loop from outside: what people and the core wait for on one queue, the output of programs on lanes.
 //!
-//! Both are bounded. A full queue slows its producer: a reader that cannot hand on its bytes stops reading, and the
-//! kernel or the engine pushes back on the program.
+//! All are bounded. A full one slows its producer: a reader that cannot hand on its bytes stops reading, and the kernel
+//! or the engine pushes back on the program.
 
 use super::calls::ExecRequest;
 use super::event_log::Subscriber;
+use super::lanes::{self, Entrance, Exit, Lane};
 use crate::app::{ClientId, Model, Msg, Role};
 use crate::domain::{Answer, CallId, Event, Moment, Refusal, Request, SessionId};
 use std::collections::VecDeque;
@@ -30,7 +31,7 @@ pub enum Inbound {
     Subscribe(Subscriber),
     /// A PTY was opened.
     Opened(Box<super::effects::OpenedSession>),
-    /// A PTY's program ended. Comes behind its last output, on the same queue.
+    /// A PTY's program ended. Comes behind its last output, on the same lane.
     SessionOver {
         /// Whose.
         session: SessionId,
@@ -39,7 +40,7 @@ pub enum Inbound {
         /// Its exit code.
         exit_code: Option<i32>,
     },
-    /// A command ended. Comes behind its last output, on the same queue.
+    /// A command ended. Comes behind its last output, on the same lane.
     CallOver {
         /// Which.
         call: CallId,
@@ -80,10 +81,8 @@ pub type Look = Box<dyn FnOnce(&Model, Moment) + Send>;
 /// What somebody waits for: looked at after every step, until it says that nobody waits for it any more.
 pub type Condition = Box<dyn FnMut(&Model, Moment) -> bool + Send>;
 
-/// How many of each queue may wait.
+/// How many messages may wait.
 const WAITING: usize = 256;
-/// Output waits in pieces of up to 64 KiB.
-const WAITING_OUTPUT: usize = 16;
 /// Of what is wrong, that many newest are remembered.
 const TROUBLES: usize = 20;
 
@@ -91,7 +90,7 @@ const TROUBLES: usize = 20;
 #[derive(Clone)]
 pub struct Inbox {
     first: mpsc::Sender<Inbound>,
-    output: mpsc::Sender<Inbound>,
+    output: Entrance,
     outstanding: Arc<InFlight>,
     troubles: Arc<Mutex<VecDeque<String>>>,
 }
@@ -101,7 +100,7 @@ pub struct Outbox {
     /// What people and the core wait for.
     pub first: mpsc::Receiver<Inbound>,
     /// Output of programs.
-    pub output: mpsc::Receiver<Inbound>,
+    pub output: Exit,
 }
 
 /// How much is in flight, and the end of it.
@@ -126,7 +125,7 @@ impl Drop for Outstanding {
 #[must_use]
 pub fn channel() -> (Inbox, Outbox) {
     let (first, first_out) = mpsc::channel(WAITING);
-    let (output, output_out) = mpsc::channel(WAITING_OUTPUT);
+    let (output, output_out) = lanes::lanes();
     let inbox = Inbox { first, output, outstanding: Arc::default(), troubles: Arc::default() };
     (inbox, Outbox { first: first_out, output: output_out })
 }
@@ -142,9 +141,10 @@ impl Inbox {
         self.send(Inbound::Msg(Msg::Domain(event))).await;
     }
 
-    /// Hands in output of a program, waiting while too much is there already.
-    pub async fn output(&self, inbound: Inbound) {
-        let _ = self.output.send(inbound).await;
+    /// A way for the output of one program, which waits while too much of it is there already.
+    #[must_use]
+    pub fn lane(&self) -> Lane {
+        self.output.lane()
     }
 
     /// Hands in something that may be lost while the loop is busy. Keeps its place before what is handed in later.

@@ -39,7 +39,10 @@ pub struct ClientScreen {
     caps: ClientCaps,
     size: Size,
     changed: Changed,
-    under_way: bool,
+    /// Frames that its terminal has not taken yet.
+    under_way: u8,
+    /// What it typed was answered: that is shown at once.
+    answer: bool,
     /// When the frames so far would be over if they came evenly.
     even: Moment,
     /// Place of its cursor, where it shows one.
@@ -64,7 +67,8 @@ impl ClientScreen {
             caps,
             size,
             changed: Changed::All,
-            under_way: false,
+            under_way: 0,
+            answer: false,
             even: Moment(0),
             cursor: None,
             shape: None,
@@ -107,10 +111,21 @@ impl ClientScreen {
 
     /// The last frame was taken.
     pub fn drained(&mut self) {
-        self.under_way = false;
+        self.under_way = self.under_way.saturating_sub(1);
     }
 
-    /// Whether it is to be drawn now: at once after a quiet time, else at the frame rate.
+    /// What its person typed was answered by the program.
+    pub fn answer(&mut self) {
+        self.answer = true;
+    }
+
+    /// Whether such an answer is to be shown now.
+    #[must_use]
+    pub fn has_answer(&self) -> bool {
+        self.answer && self.under_way < 2
+    }
+
+    /// Whether it is to be drawn now: at once after a quiet time and when there is an answer, else at the frame rate.
     #[must_use]
     pub fn may_draw(&self, now: Moment, frame: Span) -> bool {
         self.next_frame(frame).is_some_and(|at| at <= now)
@@ -119,8 +134,12 @@ impl ClientScreen {
     /// When it is to be drawn; `None` while nothing changed or the last frame is under way.
     #[must_use]
     pub fn next_frame(&self, frame: Span) -> Option<Moment> {
+        // An answer does not wait until the frame before it was taken.
+        if self.answer && self.changed > Changed::Nothing && self.under_way < 2 {
+            return Some(Moment(0));
+        }
         let ahead = Span(frame.0 * (AT_ONCE - 1));
-        (self.changed > Changed::Nothing && !self.under_way).then(|| Moment(self.even.0.saturating_sub(ahead.0)))
+        (self.changed > Changed::Nothing && self.under_way == 0).then(|| Moment(self.even.0.saturating_sub(ahead.0)))
     }
 
     /// Whether nothing changed but what programs show.
@@ -169,7 +188,7 @@ impl ClientScreen {
     }
 
     fn send_frame(&mut self, now: Moment, frame: Span, draw: impl FnOnce(&mut Self, &mut Vec<u8>) -> io::Result<()>) {
-        self.changed = Changed::Nothing;
+        (self.changed, self.answer) = (Changed::Nothing, false);
         self.even = self.even.max(now) + frame;
         let mut bytes = Vec::new();
         let _ = queue!(bytes, terminal::BeginSynchronizedUpdate);
@@ -250,7 +269,7 @@ impl ClientScreen {
     }
 
     fn send(&mut self, bytes: Vec<u8>) {
-        self.under_way = (self.frames)(bytes);
+        self.under_way += u8::from((self.frames)(bytes));
     }
 }
 

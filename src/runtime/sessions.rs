@@ -2,6 +2,7 @@
 
 use super::effects::OpenedSession;
 use super::inbound::{Inbound, Inbox};
+use super::lanes::Lane;
 use crate::app::Msg;
 use crate::domain::{Event, SessionId, Size};
 use crate::pty::PtyLink;
@@ -61,10 +62,11 @@ impl Sessions {
         let control: Arc<dyn crate::pty::PtyControl> = Arc::from(control);
         tokio::spawn(resize_all(Arc::clone(&control), sizes, resumed));
         let (id, mine) = (session.clone(), Arc::clone(&control));
+        let lane = inbox.lane();
         tokio::spawn(async move {
             inbox.event(Event::SessionOpened { session: id.clone(), generation }).await;
             let end = async {
-                let read = read_all(id.clone(), reader, &inbox);
+                let read = read_all(id.clone(), reader, &lane);
                 tokio::pin!(read);
                 tokio::pin!(exit);
                 // The exit code comes when the leader ends. What it printed before must still be shown, but a child
@@ -87,7 +89,7 @@ impl Sessions {
                 std::future::pending::<()>().await;
             };
             let exit_code = tokio::select! { code = end => code, () = close => None };
-            inbox.output(Inbound::SessionOver { session: id, serial, exit_code }).await;
+            lane.send(Inbound::SessionOver { session: id, serial, exit_code }).await;
         });
         // The PTY of an earlier sandbox is of no use to anybody.
         if let Some(old) = self.open.insert(session, Open { serial, write, waiting, resize, close, control: mine }) {
@@ -168,14 +170,14 @@ impl Sessions {
     }
 }
 
-async fn read_all(session: SessionId, mut reader: Box<dyn AsyncRead + Send + Unpin>, inbox: &Inbox) {
+async fn read_all(session: SessionId, mut reader: Box<dyn AsyncRead + Send + Unpin>, lane: &Lane) {
     let mut buffer = vec![0; READ_BYTES];
     loop {
         let n = read_burst(reader.as_mut(), &mut buffer).await;
         if n == 0 {
             return;
         }
-        inbox.output(Inbound::Msg(Msg::Output { session: session.clone(), bytes: buffer[..n].to_vec() })).await;
+        lane.send(Inbound::Msg(Msg::Output { session: session.clone(), bytes: buffer[..n].to_vec() })).await;
     }
 }
 

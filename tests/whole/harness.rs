@@ -269,6 +269,13 @@ impl World {
         any
     }
 
+    /// Shows the frames that were sent, but takes none; how many.
+    pub fn look_at_frames(&mut self) -> usize {
+        let frames: Vec<_> = self.sent.try_iter().collect();
+        frames.iter().for_each(|frame| _ = self.terminal.feed(self.clock.now(), frame));
+        frames.len()
+    }
+
     /// Frames that were sent and not taken.
     pub fn waiting_frames(&self) -> usize {
         self.sent.try_iter().count()

@@ -22,12 +22,12 @@ async fn bytes_before_the_end(outbox: &mut Outbox) -> usize {
             !matches!(outbox.first.try_recv(), Ok(Inbound::SessionOver { .. } | Inbound::CallOver { .. })),
             "the end is on the queue that overtakes output"
         );
-        match outbox.output.try_recv() {
-            Ok(Inbound::Msg(Msg::Output { bytes: more, .. } | Msg::CallOutput { bytes: more, .. })) => {
+        match outbox.output.take(|_| true) {
+            Some(Inbound::Msg(Msg::Output { bytes: more, .. } | Msg::CallOutput { bytes: more, .. })) => {
                 bytes += more.len();
                 None
             }
-            Ok(Inbound::SessionOver { .. } | Inbound::CallOver { .. }) => Some(bytes),
+            Some(Inbound::SessionOver { .. } | Inbound::CallOver { .. }) => Some(bytes),
             _ => None,
         }
     })
@@ -118,7 +118,7 @@ async fn a_screen_has_the_last_output_when_its_session_is_over() {
 
 #[tokio::test]
 async fn the_end_of_an_earlier_pty_is_not_that_of_the_present_one() {
-    let (inbox, mut outbox) = inbound::channel();
+    let (inbox, outbox) = inbound::channel();
     let mut sessions = Sessions::default();
     let id = SessionId::new("s");
     let (old, new) =
@@ -127,7 +127,8 @@ async fn the_end_of_an_earlier_pty_is_not_that_of_the_present_one() {
     sessions.add(opened("s", 2, &new), &inbox);
     until("the old one to be closed", async || old.is_closed().then_some(())).await;
     let mut serials = Vec::new();
-    while let Some(inbound) = in_time("an end", outbox.output.recv()).await {
+    loop {
+        let inbound = in_time("an end", outbox.output.next(|_| true)).await;
         if let Inbound::SessionOver { serial, .. } = inbound {
             serials.push(serial);
             if sessions.remove(&id, serial) {

@@ -29,6 +29,23 @@ async fn the_echo_of_a_key_waits_for_no_frame() {
 }
 
 #[tokio::test]
+async fn the_echo_of_a_key_does_not_wait_until_the_terminal_took_the_frame_before() {
+    let (mut world, _, _) = World::with_shell().await;
+    world.typed("quiet").await;
+    world.see("quiet").await;
+    until("frames to end", async || (!world.take_frames().await).then_some(())).await;
+    for (key, shown) in [("Q", "quietQ"), ("W", "quietQW")] {
+        world.typed(key).await;
+        world.settle().await;
+        assert_eq!(world.look_at_frames(), 1);
+        assert!(world.shown().contains(shown), "{}", world.shown());
+    }
+    world.typed("E").await;
+    world.settle().await;
+    assert_eq!(world.look_at_frames(), 0, "a terminal that takes nothing costs no memory");
+}
+
+#[tokio::test]
 async fn a_paste_waits_for_a_program_that_does_not_read_and_arrives_whole() {
     let (mut world, _, session) = World::with_shell().await;
     let pty = world.pty(&session);
