@@ -362,6 +362,14 @@ impl Host {
     }
 
     fn take(&mut self, inbound: Inbound) {
+        let flood = self.hush.is_flood(&inbound).then(Instant::now);
+        self.take_in(inbound);
+        if let Some(began) = flood {
+            self.hush.took(began.elapsed());
+        }
+    }
+
+    fn take_in(&mut self, inbound: Inbound) {
         if let Some(client) = self.hush.answered_by(&inbound)
             && let Some(screen) = self.clients.get_mut(&client)
         {
