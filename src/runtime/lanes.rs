@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 
 /// Pieces of up to 64 KiB that wait in a lane.
-const WAITING: usize = 4;
+const WAITING: usize = 16;
 
 /// What all lanes share.
 #[derive(Default)]

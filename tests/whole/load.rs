@@ -6,7 +6,7 @@ use hermes_tui::runtime::inbound::Inbound;
 
 /// One message of output holds at most this much; this many wait; one more is in a reader's hands.
 const PIECE: usize = 64 * 1024;
-const WAITING: usize = 4;
+const WAITING: usize = 16;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_flood_beside_a_typed_pane_delays_its_echo_by_a_few_frames_only() {
