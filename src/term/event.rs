@@ -35,7 +35,7 @@ pub enum PromptMark {
 /// How much of what a program sent was not let through, since the screen was made.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Blocked {
-    /// Control strings beyond the length limit, dropped whole.
+    /// Control strings beyond the limits of length or time, dropped whole.
     pub strings: u64,
     /// Attempts to read the clipboard; never answered.
     pub clipboard_reads: u64,

@@ -4,9 +4,15 @@
 //! and nothing in one is ever echoed. Outside of strings the bytes pass untouched, in pieces as large as they came.
 
 use super::event::{Blocked, PromptMark, ScreenEvent};
+use crate::domain::{Moment, Span};
 
 /// Longest control string that is looked at; longer ones are dropped whole. Bytes.
 pub const MAX_STRING: usize = 1 << 20;
+/// How long the next byte of a control string may be awaited.
+pub const MAX_PAUSE: Span = Span::seconds(2);
+/// How long a control string may last in all. After either time it is void, and what comes then is output again: a
+/// program that died within one must not take along what the next one prints.
+pub const MAX_TIME: Span = Span::seconds(10);
 /// Longest window title. Characters.
 pub const MAX_TITLE: usize = 256;
 /// Longest working directory. Bytes.
@@ -63,6 +69,9 @@ pub struct Guard {
     /// What was kept of it, and how long it is.
     body: Vec<u8>,
     length: usize,
+    /// When it began, and when its last bytes came.
+    begun: Moment,
+    heard: Moment,
     /// The beginning of a character whose rest has not come yet.
     partial: Vec<u8>,
     blocked: Blocked,
@@ -75,8 +84,12 @@ impl Guard {
         self.blocked
     }
 
-    /// Takes in bytes as they came and hands on what may pass.
-    pub fn scan(&mut self, bytes: &[u8], mut out: impl FnMut(Piece<'_>)) {
+    /// Takes in bytes as they came at that time and hands on what may pass.
+    pub fn scan(&mut self, now: Moment, bytes: &[u8], mut out: impl FnMut(Piece<'_>)) {
+        if !bytes.is_empty() {
+            self.give_up(now, &mut out);
+            self.heard = now;
+        }
         let bytes = self.complete_character(bytes, &mut out);
         let mut start = 0;
         let mut at = 0;
@@ -107,6 +120,7 @@ impl Guard {
                             out(Piece::Bytes(&bytes[start..at]));
                         }
                         self.state = State::Body;
+                        self.begun = now;
                         self.osc = byte == b']';
                         at += 1;
                     }
@@ -221,6 +235,15 @@ impl Guard {
         out(Piece::Bytes(&self.partial));
         self.partial.clear();
         rest
+    }
+
+    /// Ends a string whose end did not come in time.
+    fn give_up(&mut self, now: Moment, out: &mut impl FnMut(Piece<'_>)) {
+        let waits = matches!(self.state, State::Body | State::BodyEscape);
+        if waits && (now.since(self.heard) > MAX_PAUSE || now.since(self.begun) > MAX_TIME) {
+            self.blocked.strings += u64::from(self.length <= MAX_STRING);
+            self.abort(out);
+        }
     }
 
     fn keep(&mut self, part: &[u8]) {

@@ -251,7 +251,7 @@ impl Screen {
                 screen.parser.stop_sync(&mut Watched { term: &mut screen.term, policy: &mut screen.policy });
             }
             let Screen { term, parser, guard, policy, .. } = screen;
-            guard.scan(bytes, |piece| match piece {
+            guard.scan(now, bytes, |piece| match piece {
                 Piece::Text(text) if !parser.sync_timeout().pending => Watched { term, policy }.print(parser, text),
                 Piece::Bytes(bytes) | Piece::Text(bytes) => parser.advance(&mut Watched { term, policy }, bytes),
                 Piece::Event(ScreenEvent::Title(title)) => policy.set_title(title),

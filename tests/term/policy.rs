@@ -1,6 +1,8 @@
 //! What a program's output may not do.
 
 use crate::support::{NOW, feed, reply, screen};
+use hermes_tui::domain::Span;
+use hermes_tui::term::guard::{MAX_PAUSE, MAX_TIME};
 use hermes_tui::term::{PromptMark, ScreenEvent};
 
 #[test]
@@ -19,6 +21,47 @@ fn a_control_string_that_never_ends_takes_no_memory_and_is_dropped_whole() {
         assert_eq!(screen.title(), "");
         assert_eq!(screen.blocked().strings, 1);
     }
+}
+
+#[test]
+fn a_program_that_dies_within_a_string_does_not_take_along_what_the_next_one_prints() {
+    for introducer in ["\x1b]0;half", "\x1bPq", "\x1b_G", "\x1b^", "\x1bX", "\x1b]52;c;aGVs"] {
+        let mut screen = screen(4, 20);
+        screen.feed(NOW, introducer.as_bytes());
+        // In time it is the same string, whatever was between.
+        screen.feed(NOW + MAX_PAUSE, b"lost");
+        screen.flush_sync(NOW + MAX_PAUSE + MAX_PAUSE);
+        assert_eq!(screen.text(), "", "{introducer:?}");
+        let late = NOW + MAX_PAUSE + MAX_PAUSE + Span(1);
+        let fed = screen.feed(late, "$ ls é\x07".as_bytes());
+        assert_eq!(screen.text(), "$ ls é", "{introducer:?}");
+        assert!(!fed.events.iter().any(|e| matches!(e, ScreenEvent::Title(_) | ScreenEvent::Clipboard(_))));
+        assert_eq!((screen.title(), screen.blocked().strings), ("", 1), "{introducer:?}");
+    }
+}
+
+#[test]
+fn a_string_that_comes_slowly_is_whole_and_one_that_drips_for_ever_ends() {
+    let mut slow = screen(4, 40);
+    let parts = ["\x1b]0;a sl", "ow ", "tit", "le\x07", "text"];
+    for (n, part) in parts.iter().enumerate() {
+        slow.feed(NOW + Span(MAX_PAUSE.0 * n as u64), part.as_bytes());
+    }
+    assert_eq!((slow.title(), slow.text().as_str()), ("a slow title", "text"));
+    assert_eq!(slow.blocked().strings, 0);
+
+    let mut drips = screen(4, 40);
+    drips.feed(NOW, b"\x1b]0;");
+    for n in 1..=MAX_TIME.0 / 1000 {
+        drips.feed(NOW + Span::seconds(n), b"x");
+        assert_eq!(drips.text(), "");
+    }
+    drips.feed(NOW + MAX_TIME + Span(1), b"seen");
+    assert_eq!((drips.text().as_str(), drips.blocked().strings), ("seen", 1));
+    // The next string has all of its time.
+    drips.feed(NOW + MAX_TIME + MAX_TIME, b"\x1b]0;t");
+    drips.feed(NOW + MAX_TIME + MAX_TIME + MAX_PAUSE, b"\x07");
+    assert_eq!(drips.title(), "t");
 }
 
 #[test]
