@@ -4,6 +4,8 @@
 mod agent;
 #[path = "app/clients.rs"]
 mod clients;
+#[path = "app/clipboard.rs"]
+mod clipboard;
 #[path = "app/commands.rs"]
 mod commands;
 #[path = "app/config.rs"]
@@ -16,6 +18,8 @@ mod dialogs;
 mod feed;
 #[path = "app/layout.rs"]
 mod layout;
+#[path = "app/links.rs"]
+mod links;
 #[path = "app/mouse.rs"]
 mod mouse;
 #[path = "app/needs.rs"]

@@ -271,6 +271,55 @@ fn waiting_and_gone() {
 }
 
 #[test]
+fn what_a_program_wants_to_copy_and_what_was_blocked() {
+    for (cols, rows) in [(40, 12), (80, 24)] {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.panes[0].marks = vec!["copy?".into(), "blocked 12k".into()];
+        let text = "asks to copy 3 lines: Ctrl+B C · ignored otherwise";
+        vm.panes[0].banner = Some(Banner { text: text.into(), level: Level::Info });
+        check("asks_to_copy", &vm, &Style::default());
+        // Without a frame it lies over the last line.
+        vm.bare = true;
+        vm.panes[0].inner = area(0, 0, cols, rows);
+        check("asks_to_copy_bare", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn where_a_link_leads() {
+    let trick = "see \x1b]8;;https://bank.example@evil.org/\x07https://bank.example\x1b]8;;\x07\r\n";
+    let long = "https://login.bank.example.of.a.very.long.name.that.hides.its.end.evil.org/and/a/path?with=more";
+    for (cols, rows) in [(40, 12), (80, 24)] {
+        let room = inner(frame(cols, rows).panes_area);
+        let shell = screen(room.width, room.height, trick);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.panes[0].link = Some("https://bank.example@evil.org/".into());
+        check("link", &vm, &Style::default());
+        vm.panes[0].link = Some(long.into());
+        check("link_long", &vm, &Style::default());
+    }
+}
+
+#[test]
+fn a_question_before_a_program_copies() {
+    check_overlay("dialog_copy", || Overlay::Dialog {
+        title: "fix-login · bash wants to copy 3 lines".into(),
+        lost: vec![],
+        kept: vec![],
+        text: vec!["> git add -A".into(), "> git commit -m \"fix the login\"".into(), "> git push".into()],
+        choices: pairs(&[
+            ("Esc", "not now"),
+            ("y", "copy it"),
+            ("a", "always from fix-login"),
+            ("n", "never from fix-login"),
+        ]),
+        selected: 0,
+        danger: None,
+    });
+}
+
+#[test]
 fn copy_mode_with_a_selection() {
     use hermes_tui::term::{Pos, Selection, SelectionKind};
     let shell = shell_for(80, 24);

@@ -52,6 +52,8 @@ pub struct Client {
     pub(super) stray: bool,
     /// What the mouse holds.
     pub(super) drag: Option<Drag>,
+    /// The place of the mouse, while it is over a link, and where that leads.
+    pub(super) pointed: Option<(u16, u16, String)>,
     /// When and where the mouse was pressed last, and how often in a row.
     pub(super) clicked: Option<(Moment, u16, u16, u8)>,
     /// The terminal has the focus of its desktop.
@@ -234,6 +236,7 @@ impl Client {
             typed_at: None,
             stray: false,
             drag: None,
+            pointed: None,
             clicked: None,
             focused: true,
             dirty: true,

@@ -43,6 +43,10 @@ pub enum Action {
     CopyMode,
     /// Pastes what was copied last.
     PasteBuffer,
+    /// Shows what a program wants to copy, and asks.
+    Clipboard,
+    /// Shows where the links in sight lead.
+    Links,
     /// Keys go to the sidebar.
     Nav,
     /// Keys go to the pane.
@@ -122,13 +126,14 @@ impl Action {
     #[must_use]
     pub fn only_looks(self) -> bool {
         use Action::{
-            Back, CopyCommand, CopyMode, Details, Explain, Filter, Focus, Fold, Help, LastPane, Nav, NeedsMe, NextPane,
-            NextTab, Open, Palette, Pick, PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar,
-            Turns,
+            Back, Clipboard, CopyCommand, CopyMode, Details, Explain, Filter, Focus, Fold, Help, LastPane, Links, Nav,
+            NeedsMe, NextPane, NextTab, Open, Palette, Pick, PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab,
+            ToggleSidebar, Turns,
         };
         matches!(
             self,
-            Back | CopyCommand
+            Back | Clipboard
+                | CopyCommand
                 | CopyMode
                 | Details
                 | Explain
@@ -137,6 +142,7 @@ impl Action {
                 | Fold
                 | Help
                 | LastPane
+                | Links
                 | Nav
                 | NeedsMe
                 | NextPane
@@ -245,6 +251,8 @@ pub const COMMANDS: &[Command] = commands! {
     Panes "synchronise" "sync" "Type into every pane of the tab at once, or no longer" ["y"] [] [] false Action::Synchronise;
     Panes "copy-mode" "copy" "Copy mode: move in the history, search, select" ["[" "pgup"] [] [] false Action::CopyMode;
     Panes "paste" "paste" "Paste what was copied last" ["]"] [] [] false Action::PasteBuffer;
+    Panes "clipboard" "clipboard" "What a program wants to copy: look at it, copy it, or say always or never" ["C"] [] [] false Action::Clipboard;
+    Panes "links" "links" "Where the links in sight lead; copy an address" ["u"] [] [] false Action::Links;
     Tabs "new-tab" "new tab" "A new shell in a tab of its own" ["c"] [] [] false Action::NewTab;
     Tabs "next-tab" "tabs" "The next tab" ["n"] ["tab"] [] true Action::NextTab;
     Tabs "previous-tab" "tabs" "The tab before" ["p"] ["shift+tab"] [] true Action::PreviousTab;

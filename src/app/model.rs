@@ -2,6 +2,7 @@
 //! (focus, mode, scroll, overlay), so that several terminals can look at one host.
 
 use super::client::{Changed, Client, RowKey};
+use super::clip::Clips;
 use super::command::Bindings;
 use super::feed::Feeds;
 use super::ids::IdSource;
@@ -82,6 +83,8 @@ pub struct Workspace {
     pub found: Vec<(String, String, bool)>,
     /// What was copied last.
     pub buffer: String,
+    /// What programs want to copy, and what a person said to that.
+    pub clips: Clips,
     /// What was typed into sessions that are still opening.
     pub(super) ahead: BTreeMap<SessionId, Vec<u8>>,
     /// Commands that were typed for a person, or will be, into shells that nobody typed in since.

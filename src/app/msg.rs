@@ -219,6 +219,8 @@ pub enum Cmd {
         /// The text.
         text: String,
     },
+    /// A line for the log, and for nobody else.
+    Log(String),
     /// Ring the client's bell.
     Bell(ClientId),
     /// Ask what containers the client can choose from.

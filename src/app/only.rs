@@ -28,7 +28,10 @@ impl Action {
     /// Whether it means something where one session is all there is.
     #[must_use]
     pub fn fits_one_session(self) -> bool {
-        matches!(self, Self::Quit | Self::CopyMode | Self::PasteBuffer | Self::SendLeader)
+        matches!(
+            self,
+            Self::Quit | Self::CopyMode | Self::PasteBuffer | Self::SendLeader | Self::Clipboard | Self::Links
+        )
     }
 }
 

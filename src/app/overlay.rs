@@ -6,8 +6,11 @@ use super::input::Line;
 use super::layout::PaneId;
 use super::model::TabId;
 use super::msg::Container;
-use crate::domain::{CallId, ConversationId, EnvId};
+use crate::config::Programs;
+use crate::domain::{CallId, ConversationId, EnvId, SessionId};
+use crate::term::link::Link;
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 /// At most one lies over a screen.
 #[derive(Clone, PartialEq, Debug)]
@@ -64,6 +67,8 @@ pub enum Listed {
     Places,
     /// Containers that are not listed; `None` while they are asked for.
     Containers(Option<Containers>),
+    /// Links that were in sight.
+    Links(Vec<Link>),
 }
 
 /// What is known of containers that are not listed.
@@ -135,6 +140,13 @@ pub enum Deed {
     Forget(EnvId),
     /// Asks once more before the container of somebody else is removed.
     AskRemoval(EnvId),
+    /// Copies the text that a session's program wants to copy, as it was shown; with an environment, its programs may do so
+    /// without a question from then on.
+    CopyWanted(SessionId, Arc<str>, Option<EnvId>),
+    /// Says whether the programs of an environment may write to the clipboard.
+    Programs(EnvId, Programs),
+    /// Copies an address that was shown.
+    CopyAddress(String),
     /// Ends everything; with `true` sandboxes are left running.
     Shutdown(bool),
 }

@@ -223,6 +223,8 @@ pub struct Pane<'a> {
     pub on_host: bool,
     /// At the right of the top border: exit status, `[12/300]` while scrolled, blocked escapes, size.
     pub marks: Vec<String>,
+    /// Where the link leads that the mouse or the cursor of copy mode is on: in the place of the banner.
+    pub link: Option<String>,
     /// At the bottom of the frame: idle warning, "ended, Enter = again, x = close", "sandbox gone 12:01: …".
     pub banner: Option<Banner>,
     /// What is inside.

@@ -13,7 +13,7 @@ pub mod settings;
 pub use check::{Problem, check};
 pub use effective::{Effective, Source, effective};
 pub use keys::{KeyPress, KeySyntaxError};
-pub use options::{EnvDefaults, History, KeyMap, NamedEndpoint, Options, Theme};
+pub use options::{Clipboard, EnvDefaults, History, KeyMap, NamedEndpoint, Options, Programs, Theme};
 pub use rules::{Facts, Given, Rule};
 pub use schema::schema;
 pub use settings::{ConfigError, Fault, Kind, Loaded, SETTINGS, Setting, default_file, load, nearest, variable_value};

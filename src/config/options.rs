@@ -1,7 +1,7 @@
 //! The settings themselves, with their defaults.
 
 use super::keys::KeyPress;
-use super::rules::Rule;
+use super::rules::{Rule, matches};
 use crate::domain::{BackendKind, Consent, EndpointId, EnvSpec, Network, Persistence, Retention, Scope, Span};
 use crossterm::event::{KeyCode, KeyModifiers};
 use std::collections::BTreeMap;
@@ -61,6 +61,42 @@ pub struct History {
 impl Default for History {
     fn default() -> Self {
         Self { lines: 10_000, memory_bytes: 512 << 20, call_bytes: 64 << 10, persist: false }
+    }
+}
+
+/// Whether programs may write to a person's clipboard.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Programs {
+    /// Whoever sees the program's pane is asked.
+    #[default]
+    Ask,
+    /// They may.
+    Allow,
+    /// They may not.
+    Never,
+}
+
+/// Which programs may write to a person's clipboard (OSC 52).
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Clipboard {
+    /// Those of environments that nothing else is said of.
+    pub programs: Programs,
+    /// Patterns of names of environments whose programs may.
+    pub allow: Vec<String>,
+    /// Patterns of names of environments whose programs may not; they win.
+    pub never: Vec<String>,
+}
+
+impl Clipboard {
+    /// What holds for the programs of an environment of that name.
+    #[must_use]
+    pub fn of(&self, name: &str) -> Programs {
+        let listed = |patterns: &[String]| patterns.iter().any(|pattern| matches(pattern, name));
+        match () {
+            () if listed(&self.never) => Programs::Never,
+            () if listed(&self.allow) => Programs::Allow,
+            () => self.programs,
+        }
     }
 }
 
@@ -160,6 +196,8 @@ pub struct Options {
     pub endpoints: BTreeMap<String, NamedEndpoint>,
     /// Histories.
     pub history: History,
+    /// Which programs may write to a person's clipboard.
+    pub clipboard: Clipboard,
     /// New environments.
     pub env: EnvDefaults,
     /// What may be ended of what a hermes-agent made.
@@ -182,6 +220,7 @@ impl Default for Options {
             shell: Vec::new(),
             endpoints: BTreeMap::new(),
             history: History::default(),
+            clipboard: Clipboard::default(),
             env: EnvDefaults::default(),
             hermes: Consent::default(),
             rules: Vec::new(),

@@ -201,7 +201,7 @@ fn fits(patterns: &[String], text: &str) -> bool {
 }
 
 /// Whether a text fits a pattern, in which `*` is any text and `?` any character.
-fn matches(pattern: &str, text: &str) -> bool {
+pub(super) fn matches(pattern: &str, text: &str) -> bool {
     let (pattern, text): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
     let (mut p, mut t) = (0, 0);
     // The last `*`, and how far the text that it stands for reaches.

@@ -2,7 +2,7 @@
 //! schema, the check for unknown keys and the loader all come from it.
 
 use super::keys::KeyPress;
-use super::options::{NamedEndpoint, Options, Theme};
+use super::options::{NamedEndpoint, Options, Programs, Theme};
 use super::rules;
 use crate::domain::{BackendKind, HermesReap, Network, Persistence, Retention, Scope, Span};
 use std::collections::BTreeMap;
@@ -240,6 +240,37 @@ pub const SETTINGS: &[Setting] = &[
         help: "Keep what sessions showed on disk, for the next host: their last screen with its history, up to 1 MiB each.",
         set: |o, v| {
             o.history.persist = boolean(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "clipboard.programs",
+        kind: Kind::Words(&["ask", "allow", "never"]),
+        default: "\"ask\"",
+        help: "Whether programs in environments may write to your clipboard: ask, allow or never. None can read it.",
+        set: |o, v| {
+            let words = [("ask", Programs::Ask), ("allow", Programs::Allow), ("never", Programs::Never)];
+            o.clipboard.programs = choice(v, &words)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "clipboard.allow",
+        kind: Kind::Texts,
+        default: "[]",
+        help: "Names of environments whose programs may write to it all the same; * is any text, ? any character.",
+        set: |o, v| {
+            o.clipboard.allow = texts(v)?;
+            Ok(())
+        },
+    },
+    Setting {
+        path: "clipboard.never",
+        kind: Kind::Texts,
+        default: "[]",
+        help: "Names of environments whose programs may not. They win over those of allow.",
+        set: |o, v| {
+            o.clipboard.never = texts(v)?;
             Ok(())
         },
     },

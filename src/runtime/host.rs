@@ -518,6 +518,7 @@ impl Host {
                     screen.clipboard(&text);
                 }
             }
+            Cmd::Log(line) => tracing::info!("{line}"),
             Cmd::Bell(client) => {
                 if let Some(screen) = self.clients.get_mut(&client) {
                     screen.bell();

@@ -48,3 +48,25 @@ pub struct Blocked {
     /// Bytes of answers beyond what one feed may answer.
     pub reply_bytes: u64,
 }
+
+impl Blocked {
+    /// How often each kind was not let through, in words; only those that were.
+    pub fn kinds(&self) -> impl Iterator<Item = (u64, &'static str)> + use<> {
+        let kinds = [
+            (self.strings, "control strings too long or without an end in time"),
+            (self.clipboard_reads, "attempts to read the clipboard"),
+            (self.clipboard_writes, "clipboard writes that were malformed or too long"),
+            (self.links, "links too long or too many"),
+            (self.marks, "marks on one cell too many"),
+            (self.reply_bytes, "bytes of answers too many at once"),
+        ];
+        kinds.into_iter().filter(|(count, _)| *count > 0)
+    }
+
+    /// How much that is in all. Answers that were too long count as one.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        let all = [self.strings, self.clipboard_reads, self.clipboard_writes, self.links, self.marks];
+        all.into_iter().fold(u64::from(self.reply_bytes > 0), u64::saturating_add)
+    }
+}

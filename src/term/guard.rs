@@ -441,7 +441,8 @@ pub fn turns(c: char) -> bool {
 }
 
 /// Control characters, line and paragraph separators, and the invisible characters that reorder or hide text.
-fn is_unsafe(c: char) -> bool {
+#[must_use]
+pub fn is_unsafe(c: char) -> bool {
     c.is_control()
         || turns(c)
         || matches!(c, '\u{200b}' | '\u{2028}' | '\u{2029}' | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')

@@ -8,6 +8,7 @@
 //! | [`screen`] | one emulated screen with its history; the only file that names the emulator crate |
 //! | [`view`] | the cells as they are drawn, in plain types |
 //! | [`guard`] | what a program's control strings may do |
+//! | [`link`] | where links lead, fit to be shown |
 //! | [`event`] | what a program asked for beyond drawing |
 //! | [`modes`] | what a program switched on |
 //! | [`keys`], [`mouse`], [`paste`] | input → bytes, under those modes |
@@ -16,6 +17,7 @@
 pub mod event;
 pub mod guard;
 pub mod keys;
+pub mod link;
 pub mod modes;
 pub mod mouse;
 pub mod paste;

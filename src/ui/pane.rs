@@ -5,6 +5,7 @@ use super::terminal;
 use super::{feed, rect, sidebar, text};
 use crate::app::view_model::{AgentMark, Banner, Level, Pane, PaneContent};
 use crate::domain::Moment;
+use crate::term::link;
 use ratatui::layout::Rect;
 use ratatui::style::{Modifier, Style as Ink};
 
@@ -30,8 +31,8 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], keys: bool, now:
 pub(super) fn draw_bare(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], now: Moment) {
     for pane in panes {
         content(canvas, pane, now);
-        if let Some(banner) = &pane.banner {
-            banner_inside(canvas, pane, banner);
+        if let Some(said) = Said::of(pane) {
+            banner_inside(canvas, pane, said);
         }
     }
 }
@@ -126,24 +127,59 @@ fn agent_words(agent: &AgentMark, width: u16) -> (String, bool) {
     }
 }
 
+/// What stands in the lower edge.
+#[derive(Clone, Copy)]
+enum Said<'a> {
+    /// A banner.
+    Banner(&'a Banner),
+    /// Where a link leads.
+    Link(&'a str),
+}
+
+impl<'a> Said<'a> {
+    fn of(pane: &'a Pane<'_>) -> Option<Self> {
+        let banner = || pane.banner.as_ref().map(Self::Banner);
+        pane.link.as_deref().map(Self::Link).or_else(banner)
+    }
+
+    fn level(self) -> Level {
+        match self {
+            Self::Banner(banner) => banner.level,
+            Self::Link(_) => Level::Info,
+        }
+    }
+
+    /// The text, as much of it as has room in so many columns; of a banner at least the first part.
+    fn within(self, canvas: &Canvas<'_>, room: u16) -> String {
+        match self {
+            Self::Banner(banner) => parts_that_fit(canvas, &banner.text, room),
+            Self::Link(address) => link::elided(address, room.into(), canvas.glyph().ellipsis),
+        }
+    }
+
+    fn whole(self) -> String {
+        match self {
+            Self::Banner(banner) => banner.text.clone(),
+            Self::Link(address) => address.to_owned(),
+        }
+    }
+}
+
 /// In the lower edge where it has room; else over the last lines inside, or the first if the cursor is there.
 fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u16)>) {
-    let Some(banner) = &pane.banner else { return };
+    let Some(said) = Said::of(pane) else { return };
     let outer = rect(pane.area);
     if outer.width < 4 || outer.height < 2 {
         return;
     }
-    let (sign, ink) = level(canvas, banner.level);
+    let (sign, ink) = level(canvas, said.level());
     let y = outer.bottom() - 1;
     let (from, to) = gap(taken, y, outer.x + 1, outer.right() - 1);
     // A program that still runs is covered as little as can be; what has ended may be covered by why.
     let runs = matches!(pane.content, PaneContent::Terminal { dim: false, .. });
-    let whole = format!(" {sign} {} ", banner.text);
-    let text = if runs {
-        format!("{} ", parts_that_fit(canvas, whole.trim_end(), (to - from).saturating_sub(1)))
-    } else {
-        whole
-    };
+    let around = canvas.width(sign) + 3;
+    let text = if runs { said.within(canvas, (to - from).saturating_sub(around)) } else { said.whole() };
+    let text = format!(" {sign} {text} ");
     let wanted = canvas.width(&text);
     if to - from >= wanted || (runs && to - from >= 24) {
         // At the right where the line is shared, so that it does not read as the title of the pane below.
@@ -154,19 +190,19 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
         taken.push((y, x, x + columns));
         return;
     }
-    banner_inside(canvas, pane, banner);
+    banner_inside(canvas, pane, said);
 }
 
 /// Over the last lines inside, or the first if the cursor is there.
-fn banner_inside(canvas: &mut Canvas<'_>, pane: &Pane<'_>, banner: &Banner) {
+fn banner_inside(canvas: &mut Canvas<'_>, pane: &Pane<'_>, said: Said<'_>) {
     let inner = rect(pane.inner).intersection(canvas.screen());
     if inner.area() == 0 {
         return;
     }
-    let (sign, ink) = level(canvas, banner.level);
+    let (sign, ink) = level(canvas, said.level());
     let runs = matches!(pane.content, PaneContent::Terminal { dim: false, .. });
     let room = inner.width.saturating_sub(4);
-    let said = if runs { parts_that_fit(canvas, &banner.text, room) } else { banner.text.clone() };
+    let said = if runs { said.within(canvas, room) } else { said.whole() };
     let mut lines = text::wrap(&said, room, canvas.style.unicode);
     let most = if runs { 1 } else { 5.min(usize::from(inner.height)) };
     if lines.len() > most {

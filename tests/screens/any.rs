@@ -112,6 +112,7 @@ struct AnyPane {
     title: String,
     agent: Option<AgentMark>,
     marks: Vec<String>,
+    link: Option<String>,
     banner: Option<(String, Level)>,
     inside: Inside,
 }
@@ -135,8 +136,10 @@ fn any_pane() -> impl Strategy<Value = AnyPane> {
         text().prop_map(AgentMark::Runs),
         (text(), 0usize..3).prop_map(|(key, waiting)| AgentMark::Taken { key, waiting }),
     ];
-    (areas, any::<[bool; 3]>(), text(), option::of(agent), vec(text(), 0..4), banner, inside).prop_map(
-        |((area, inner), flags, title, agent, marks, banner, inside)| AnyPane {
+    let link = option::of(text().prop_map(|text| hermes_tui::term::link::address(&text)));
+    (areas, any::<[bool; 3]>(), text(), option::of(agent), vec(text(), 0..4), (link, banner), inside).prop_map(
+        |((area, inner), flags, title, agent, marks, (link, banner), inside)| AnyPane {
+            link,
             agent,
             area,
             inner,
@@ -277,6 +280,7 @@ proptest! {
             title: p.title,
             agent: p.agent,
             marks: p.marks,
+            link: p.link,
             banner: p.banner.map(|(text, level)| Banner { text, level }),
             content: match p.inside {
                 Inside::Terminal { offset, selection, dim, copy_cursor } => PaneContent::Terminal {

@@ -146,6 +146,7 @@ pub fn pane<'a>(at: Area, title: &str, focused: bool, screen: &'a Screen) -> Pan
         agent: None,
         on_host: false,
         marks: Vec::new(),
+        link: None,
         banner: None,
         content: PaneContent::Terminal {
             session: SessionId::new("s1"),

@@ -54,6 +54,8 @@ impl Model {
                 text if text.is_empty() => self.say(now, Level::Info, "nothing was copied yet", Some(client)),
                 text => self.type_text(now, client, &text, cmds),
             },
+            Action::Clipboard => self.ask_clipboard(now, client),
+            Action::Links => self.list_links(now, client),
             Action::Nav => self.enter_nav(client),
             Action::Back => {
                 if let Some(c) = self.clients.get_mut(&client)

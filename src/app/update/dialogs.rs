@@ -66,6 +66,11 @@ impl Model {
             }
             Deed::Forget(env) => self.order(now, client, Request::Forget(env), cmds),
             Deed::AskRemoval(_) => {}
+            Deed::CopyWanted(session, text, always) => {
+                self.copy_wanted(now, client, (&session, &text, always), cmds);
+            }
+            Deed::Programs(env, programs) => self.say_programs(now, client, (env, programs), cmds),
+            Deed::CopyAddress(address) => self.copy_text(now, client, address, "", cmds),
             Deed::Shutdown(keep) => {
                 self.shutting_down = true;
                 self.ask(now, Asked::Shutdown, Request::Shutdown { keep }, cmds);

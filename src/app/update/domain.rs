@@ -173,6 +173,7 @@ impl Model {
         self.work.screens.retain(|id, _| sessions.contains_key(id));
         self.work.titles.retain(|id, _| sessions.contains_key(id));
         self.work.sizes.retain(|id, _| sessions.contains_key(id));
+        self.work.clips.retain(|id| sessions.contains_key(id));
         self.acted.retain(|id, _| sessions.contains_key(id));
     }
 
@@ -185,6 +186,7 @@ impl Model {
         self.work.screens.remove(session);
         self.work.titles.remove(session);
         self.work.sizes.remove(session);
+        self.work.clips.retain(|id| id != session);
         self.acted.remove(session);
         for client in self.clients.values_mut() {
             client.scroll.remove(session);
@@ -201,6 +203,7 @@ impl Model {
             let key = GroupKey::of(env);
             groups.entry(key).or_default().push((&env.name, &env.id));
         }
+        self.work.clips.said.retain(|id, _| self.state.environments.contains_key(id));
         self.groups = groups
             .into_iter()
             .map(|(key, mut envs)| {

@@ -3,11 +3,13 @@
 mod act;
 mod ask;
 mod beside;
+mod clip;
 mod copy;
 mod dialogs;
 mod domain;
 mod feed;
 mod keys;
+mod links;
 mod marked;
 mod mouse;
 mod needs;
@@ -18,6 +20,7 @@ mod sidebar;
 mod timer;
 mod turns;
 
+pub(super) use clip::REFUSED;
 pub(super) use overlay::{available, prompt_problem};
 
 use super::client::Client;
@@ -127,6 +130,7 @@ impl Model {
         self.follow_tabs();
         self.fit(now, cmds);
         self.clear_marks();
+        self.point_again();
         self.drop_old_warnings();
         self.note_where_one_looks();
     }

@@ -34,6 +34,7 @@ impl Model {
             MouseEventKind::Up(_) => self.released(now, client, event, cmds),
             MouseEventKind::ScrollUp | MouseEventKind::ScrollDown => self.wheel(now, client, event, cmds),
             MouseEventKind::Moved | MouseEventKind::ScrollLeft | MouseEventKind::ScrollRight => {
+                self.point(client, event.column, event.row);
                 if let Some((pane, area)) = self.pane_at(client, event.column, event.row) {
                     self.to_program(client, pane, area, event, cmds);
                 }
@@ -42,7 +43,7 @@ impl Model {
     }
 
     /// The pane under a cell, with its outer rectangle as it is drawn.
-    fn pane_at(&self, client: ClientId, x: u16, y: u16) -> Option<(PaneId, Area)> {
+    pub(in crate::app) fn pane_at(&self, client: ClientId, x: u16, y: u16) -> Option<(PaneId, Area)> {
         let frame = self.shown_frame(client);
         if within(frame.sidebar, x, y) {
             return None;
@@ -117,7 +118,7 @@ impl Model {
             match button {
                 MouseButton::Left => self.begin_selection(now, client, pane, area, event, cmds),
                 MouseButton::Middle => self.act(now, client, Action::PasteBuffer, cmds),
-                MouseButton::Right => {}
+                MouseButton::Right => self.copy_link_at(now, client, (x, y), cmds),
             }
             return;
         }

@@ -6,7 +6,7 @@ use super::super::form::check_name;
 use super::super::model::{Asked, Model, TabId};
 use super::super::msg::{ClientId, Cmd, Container};
 use super::super::overlay::{Containers, Listed, Overlay, Prompted};
-use super::super::view::lists::{Place, command_rows, containers, places};
+use super::super::view::lists::{Place, command_rows, containers, links, places};
 use crate::config::KeyPress;
 use crate::domain::{Moment, Request};
 use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
@@ -34,6 +34,7 @@ impl Model {
                     Listed::Commands => command_rows(self, client, input.text()).len(),
                     Listed::Places => places(self, input.text()).len(),
                     Listed::Containers(known) => containers(known.as_ref(), input.text()).len(),
+                    Listed::Links(all) => links(all, input.text()).len(),
                 };
                 let last = rows.saturating_sub(1);
                 let ctrl = key.mods == KeyModifiers::CONTROL;
@@ -134,6 +135,11 @@ impl Model {
                 if let Some(Ok(one)) = containers(known.as_ref(), typed).into_iter().nth(selected) {
                     let request = Request::Adopt { endpoint: one.endpoint.clone(), container: one.name.clone() };
                     self.ask(now, Asked::Adopted(client), request, cmds);
+                }
+            }
+            Listed::Links(all) => {
+                if let Some(link) = links(&all, typed).get(selected) {
+                    self.show_link(client, link);
                 }
             }
             Listed::Commands => {
@@ -249,6 +255,7 @@ pub(in crate::app) fn available(model: &Model, client: ClientId, action: Action)
         | Action::RenameTab
         | Action::SendLeader
         | Action::CopyMode
+        | Action::Links
         | Action::Back => tab.is_some(),
         Action::Tab(n) => usize::from(n) <= model.work.tabs.len(),
         Action::PasteBuffer => tab.is_some() && !model.work.buffer.is_empty(),

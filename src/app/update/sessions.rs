@@ -23,9 +23,9 @@ impl Model {
         let Some(screen) = self.work.screens.get_mut(session) else { return };
         let before = screen.blocked();
         let fed = screen.feed(now, bytes);
-        if screen.blocked() != before {
-            // Told in the frame.
-            self.touch();
+        let blocked = screen.blocked();
+        if blocked != before {
+            self.note_blocked(session, blocked, cmds);
         }
         self.fed(now, session, fed, cmds);
         if !self.work.offered.is_empty() {
@@ -72,16 +72,7 @@ impl Model {
                     let name = self.session_name(session);
                     self.say(now, Level::Info, format!("{name}: {text}"), None);
                 }
-                // A program in a sandbox must not write to the user's clipboard behind his back: it is offered.
-                ScreenEvent::Clipboard(text) => {
-                    let key = self.bindings.leader_key(super::super::command::Action::PasteBuffer);
-                    let name = self.session_name(session);
-                    let lines = text.lines().count().max(1);
-                    self.work.buffer = text;
-                    let leader = self.bindings.leader;
-                    let told = format!("{name} offers {lines} line(s) to copy · {leader} {key} pastes them");
-                    self.say(now, Level::Info, told, None);
-                }
+                ScreenEvent::Clipboard(text) => self.wants_to_copy(now, session, &text, cmds),
                 ScreenEvent::Died(why) => {
                     let name = self.session_name(session);
                     self.say(now, Level::Error, format!("{name}: its screen takes no more output: {why}"), None);

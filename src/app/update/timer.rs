@@ -18,7 +18,8 @@ impl Model {
             return self.sync_deadline();
         }
         let toast = self.toasts.iter().map(|t| t.until).min();
-        [toast, self.sync_deadline(), self.countdown_tick(now), self.throb(now), self.running_tick(now)]
+        let clip = self.work.clips.next(now);
+        [toast, clip, self.sync_deadline(), self.countdown_tick(now), self.throb(now), self.running_tick(now)]
             .into_iter()
             .flatten()
             .min()
@@ -81,11 +82,13 @@ impl Model {
                 self.fed(now, &session, fed, cmds);
             }
         }
+        let told = self.work.clips.hush(now);
+        self.let_ripe_pass(now, cmds);
         let before = self.toasts.len();
         self.toasts.retain(|t| t.until > now);
         let moving =
             self.countdown_tick(now).is_some() || self.throb(now).is_some() || self.running_tick(now).is_some();
-        if moving || before != self.toasts.len() {
+        if moving || told || before != self.toasts.len() {
             self.touch();
         }
     }

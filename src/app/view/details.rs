@@ -2,9 +2,12 @@
 
 use super::super::model::Model;
 use super::super::overlay::Overlay as State;
+use super::super::update::REFUSED;
 use super::super::view_model::Overlay;
 use super::words;
+use crate::config::Programs;
 use crate::domain::{EndpointId, EnvId, Environment, Generation, SandboxId};
+use crate::term::Screen;
 use std::collections::BTreeMap;
 
 /// Where to look for what a sandbox is made of and uses.
@@ -47,7 +50,30 @@ pub(super) fn overlay(model: &Model, id: &EnvId, scroll: usize) -> Overlay {
             uses.into_iter().chain(seen.facts.iter().cloned()).collect()
         }
     };
+    let facts: Vec<_> = facts.into_iter().chain(env.into_iter().flat_map(|env| of_output(model, env))).collect();
     Overlay::Details { title, scroll: scroll.min(facts.len().saturating_sub(1)), facts }
+}
+
+/// Whether its programs may write to the clipboard, and what of their output was not let through.
+fn of_output(model: &Model, env: &Environment) -> Vec<(String, String)> {
+    let clipboard = match model.programs_of(&env.id) {
+        Programs::Ask => None,
+        Programs::Allow => Some("its programs may write to it without a question"),
+        Programs::Never => Some("its programs may not write to it"),
+    };
+    let mut facts: Vec<(String, String)> =
+        clipboard.map(|text| ("clipboard".to_owned(), text.to_owned())).into_iter().collect();
+    for session in model.state.sessions.values().filter(|s| s.env == env.id) {
+        let blocked = model.work.screens.get(&session.id).map(Screen::blocked).unwrap_or_default();
+        let refused = model.work.clips.get(&session.id).map_or(0, |clip| clip.refused);
+        let refused = Some((refused, REFUSED)).filter(|(count, _)| *count > 0);
+        let kinds: Vec<String> =
+            blocked.kinds().chain(refused).map(|(count, kind)| format!("{count} {kind}")).collect();
+        if !kinds.is_empty() {
+            facts.push(("blocked".to_owned(), format!("{}: {}", model.program_name(session), kinds.join("; "))));
+        }
+    }
+    facts
 }
 
 /// What can be said of one that has no sandbox now.

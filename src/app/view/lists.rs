@@ -9,6 +9,7 @@ use super::super::update::available;
 use super::sidebar::fuzzy;
 use super::words;
 use crate::domain::EnvId;
+use crate::term::link::Link;
 
 /// Where a row of the list of places leads.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -49,6 +50,12 @@ pub fn containers<'a>(known: Option<&'a Containers>, typed: &str) -> Vec<Result<
     let matching = fuzzy(typed, known.found.iter().zip(texts.iter().map(String::as_str)).collect());
     let none = known.found.is_empty().then(|| Err("no containers here that are not listed already".to_owned()));
     matching.into_iter().map(Ok).chain(failed).chain(none).collect()
+}
+
+/// Links that match what is typed.
+pub fn links<'a>(all: &'a [Link], typed: &str) -> Vec<&'a Link> {
+    let texts: Vec<String> = all.iter().map(|link| format!("{} {}", link.text, link.address)).collect();
+    fuzzy(typed, all.iter().zip(texts.iter().map(String::as_str)).collect())
 }
 
 /// Places that match what is typed: where it leads, text, remark.

@@ -7,10 +7,14 @@ use super::super::msg::ClientId;
 use super::super::overlay::{Dialog, Listed, Overlay as State, Prompted};
 use super::super::update::prompt_problem;
 use super::super::view_model::Overlay;
-use super::lists::{command_rows, containers, places};
+use super::lists::{command_rows, containers, links, places};
 use super::turns::{selected_row, turn_rows};
 use super::words;
 use crate::domain::{EnvId, Moment, VerdictKind};
+use crate::term::link::elided;
+
+/// Columns of an address in a list.
+const ADDRESS: usize = 40;
 
 /// What lies over a client's screen.
 pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> {
@@ -62,11 +66,17 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                         Err(text) => (text, String::new(), false),
                     })
                     .collect(),
+                // The address first: it is what matters.
+                Listed::Links(all) => links(all, input.text())
+                    .into_iter()
+                    .map(|link| (elided(&link.address, ADDRESS, "…"), link.text.clone(), true))
+                    .collect(),
             };
             let title = match of {
                 Listed::Commands => "commands",
                 Listed::Places => "go to",
                 Listed::Containers(_) => "show a container",
+                Listed::Links(_) => "links in sight",
             };
             let selected = (*selected).min(rows.len().saturating_sub(1));
             Overlay::Palette {
@@ -200,6 +210,7 @@ fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
             row("click", "focus"),
             row("drag", "select and copy; on a border: resize; Alt: a block"),
             row("wheel", "history"),
+            row("over a link", "shows where it leads; the right button copies the address"),
             row("Shift", "the outer terminal's own selection"),
         ],
     ));

@@ -1,12 +1,15 @@
 //! Panes of the shown tab: titles, marks, banners, contents.
 
 use super::super::client::Shown;
+use super::super::clip;
+use super::super::command::Action;
 use super::super::layout::PaneId;
-use super::super::model::{FeedOf, Model, PaneKind, TabState};
+use super::super::model::{FeedOf, Model, PaneKind, TabState, after};
 use super::super::msg::ClientId;
 use super::super::view_model::{Area, Banner, Level, Pane, PaneContent, Printed};
 use super::{agent, feed, right_of, words};
-use crate::domain::{Deed, Environment, Moment, Origin, Phase, Session, SessionState, Span};
+use crate::domain::{Deed, Environment, Moment, Origin, Phase, Session, SessionId, SessionState, Span};
+use crate::term;
 
 /// Panes narrower than this are not drawn beside a sidebar that lies over them.
 const LEAST: u16 = 6;
@@ -36,17 +39,19 @@ pub fn panes<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabState
 pub fn printed<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabState) -> Option<Vec<Printed<'a>>> {
     let focus = model.focus_in(client, tab);
     let marked = model.clients.get(&client).is_none_or(|c| c.marked.is_some());
+    let pointed = model.clients.get(&client).is_some_and(|c| c.pointed.is_some());
     let mut shown = Vec::new();
     for (pane, area) in model.pane_areas(client, tab) {
         let env = model.env_of_pane(pane).and_then(|id| model.state.environments.get(&id));
         let covered = env.is_some_and(|env| env_banner(model, now, env).is_some());
-        if covered {
+        if covered || pointed {
             return None;
         }
         let Some(PaneKind::Session(id)) = model.work.panes.get(&pane) else { continue };
         let session = model.state.sessions.get(id)?;
         // One that could not be opened says so in its frame.
-        if marked || session.has_ended() || model.offset(client, id) > 0 {
+        let asks = copy_banner(model, now, id).is_some();
+        if marked || asks || session.has_ended() || model.offset(client, id) > 0 {
             return None;
         }
         let Some(screen) = model.work.screens.get(id) else { continue };
@@ -77,6 +82,7 @@ fn make<'a>(
         agent: None,
         on_host: env.is_some_and(|e| e.spec.on_host),
         marks: Vec::new(),
+        link: None,
         banner: None,
         content: PaneContent::Waiting(String::new()),
     };
@@ -131,8 +137,9 @@ fn session_pane<'a>(
         marks: session_marks(model, client, pane, session, offset),
         banner: match &session.state {
             SessionState::Ended { exit_code, at, why } => Some(over(model, now, session, env, (*exit_code, *at, why))),
-            _ => env.and_then(|e| env_banner(model, now, e)),
+            _ => env.and_then(|e| env_banner(model, now, e)).or_else(|| copy_banner(model, now, &session.id)),
         },
+        link: link(model, client, pane, &content),
         content,
         ..base
     }
@@ -166,10 +173,15 @@ fn session_marks(model: &Model, client: ClientId, pane: PaneId, session: &Sessio
         if offset > 0 || copying {
             marks.push(format!("[{offset}/{}]", screen.history_len()));
         }
-        let blocked = screen.blocked();
-        let count = blocked.strings + blocked.clipboard_reads + blocked.clipboard_writes + blocked.links;
+        let clip = model.work.clips.get(&session.id);
+        let refused = clip.map_or(0, |clip| clip.refused);
+        let count = screen.blocked().count().saturating_add(refused);
         if count > 0 {
-            marks.push(format!("blocked {count}"));
+            marks.push(format!("blocked {}", words::short(count)));
+        }
+        // The last one is cut last.
+        if clip.is_some_and(|clip| clip.wanted.is_some()) {
+            marks.push("copy?".to_owned());
         }
     }
     marks
@@ -206,6 +218,29 @@ fn feed_marks(model: &Model, client: ClientId, pane: PaneId) -> Vec<String> {
         marks.push(format!("[{} back]", place.back));
     }
     marks
+}
+
+/// What its program wants to put on the clipboard, for a while.
+fn copy_banner(model: &Model, now: Moment, session: &SessionId) -> Option<Banner> {
+    let wanted = model.work.clips.wanted(session).filter(|wanted| wanted.until > now && wanted.due.is_none())?;
+    let key = after(model.bindings.leader, &model.bindings.leader_key(Action::Clipboard));
+    let text = format!("asks to copy {}: {key} · ignored otherwise", clip::amount(&wanted.text));
+    Some(Banner { text, level: Level::Info })
+}
+
+/// Where the link leads that the mouse or the cursor of copy mode is on.
+fn link(model: &Model, client: ClientId, pane: PaneId, content: &PaneContent<'_>) -> Option<String> {
+    if let Some((x, y, address)) = model.clients.get(&client).and_then(|c| c.pointed.as_ref())
+        && model.pane_at(client, *x, *y).is_some_and(|(at, _)| at == pane)
+    {
+        return Some(address.clone());
+    }
+    match content {
+        PaneContent::Terminal { screen, offset, copy_cursor: Some((col, row)), .. } => {
+            term::link::at(&screen.view_at(*offset), *row, *col)
+        }
+        _ => None,
+    }
 }
 
 /// What an opening pane waits for.

@@ -107,6 +107,15 @@ pub fn excerpt(text: &str, most: usize) -> String {
     clean.take(most.saturating_sub(1)).chain(['…']).collect()
 }
 
+/// A number for a narrow place: `999`, `12k`, `3M`.
+pub fn short(count: u64) -> String {
+    match count {
+        0..10_000 => count.to_string(),
+        10_000..10_000_000 => format!("{}k", count / 1000),
+        _ => format!("{}M", count / 1_000_000),
+    }
+}
+
 /// Lines of at most so many columns, broken between words where that is possible. At least one line.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     let mut out = vec![String::new()];
