@@ -32,6 +32,8 @@ mod others;
 mod panes;
 #[path = "app/random.rs"]
 mod random;
+#[path = "app/reported.rs"]
+mod reported;
 #[path = "app/rules.rs"]
 mod rules;
 #[path = "app/sidebar.rs"]

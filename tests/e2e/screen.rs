@@ -276,6 +276,55 @@ fn a_full_screen_program_is_drawn_again_after_a_resize() {
 }
 
 #[test]
+fn a_full_screen_program_is_drawn_again_when_its_pane_is_zoomed_and_no_longer() {
+    let profile = Profile::new();
+    let Some(tmux) = Tmux::with_a_shell(&profile, 100, 30) else { return };
+    tmux.leader("\"");
+    wait_for_panes(&tmux, 2);
+    tmux.line("seq -f 'row %g of 400' 400 > f; clear; command -v less && less f || echo ab''sent");
+    let screen = tmux.wait_until("less or a word", |s| s.contains("row 9 of 400") || s.contains("absent"));
+    if screen.contains("absent") {
+        return crate::common::skip("less is not installed");
+    }
+    assert!(!screen.contains("row 20 of 400"), "{screen}");
+    for _ in 0..2 {
+        tmux.leader("z");
+        tmux.wait_until("the rows of the whole tab", |s| s.contains("row 20 of 400") && s.contains("row 1 of 400"));
+        tmux.leader("z");
+        tmux.wait_until("those of the half", |s| {
+            s.contains("row 9 of 400") && s.contains("row 1 of 400") && !s.contains("row 20 of 400")
+        });
+    }
+    tmux.keys(&["q"]);
+    tmux.wait("agent@env-1");
+}
+
+#[test]
+fn a_program_reaches_the_clipboard_of_the_outer_terminal_by_consent_alone() {
+    let profile = Profile::new();
+    let Some(tmux) = Tmux::with_a_shell(&profile, 100, 30) else { return };
+    tmux.run(&["set-option", "-g", "set-clipboard", "on"]);
+    // `echo one; ls` in base64.
+    tmux.line(r"printf '\033]52;c;ZWNobyBvbmU7IGxz\a'");
+    tmux.wait("asks to copy 12 characters: Ctrl+B C");
+    tmux.line("echo typed-''on");
+    tmux.wait("typed-on");
+    assert!(!tmux.run(&["list-buffers"]).contains("echo one"), "nothing before a word");
+    tmux.leader("C");
+    tmux.wait("> echo one; ls");
+    tmux.keys(&["y"]);
+    crate::common::wait_for("the clipboard", crate::common::PATIENCE, || {
+        (tmux.run(&["show-buffer"]) == "echo one; ls").then_some(())
+    });
+    // A link goes to the outer terminal as its text alone.
+    tmux.line(r"clear; printf '\033]8;;https://evil.example/\aharmless\033]8;;\a\n'");
+    tmux.wait_until("the text of the link", |s| s.contains("harmless") && !s.contains("033"));
+    assert!(!tmux.run(&["capture-pane", "-p", "-e"]).contains("evil.example"));
+    tmux.leader("u");
+    tmux.wait("leads to evil.example");
+}
+
+#[test]
 fn long_names_are_cut_and_never_break_a_small_screen() {
     let profile = Profile::new();
     let Some(tmux) = Tmux::with_a_shell(&profile, 40, 12) else { return };

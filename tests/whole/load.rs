@@ -1,6 +1,6 @@
 //! Much at once: output, environments, followers; and nothing at all.
 
-use crate::harness::{Build, World, others, persistent, until};
+use crate::harness::{Build, World, in_time, others, persistent, until};
 use hermes_tui::domain::{EnvId, NoticeKind, Phase, Request, Span};
 use hermes_tui::runtime::inbound::Inbound;
 
@@ -27,6 +27,44 @@ async fn a_flood_beside_a_typed_pane_delays_its_echo_by_a_few_frames_only() {
         tokio::task::yield_now().await;
     }
     assert!(world.pty(&loud).unread() > total / 2, "the echo came while the flood was on");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_floods_leave_a_third_pane_its_echo_its_size_and_memory_its_bound() {
+    use crate::harness::CLIENT;
+    use hermes_tui::app::Msg;
+    use hermes_tui::domain::Size;
+    let (mut world, env, quiet) = World::with_shell().await;
+    let (yes, random) = (world.open(&env, "yes").await, world.open(&env, "base64").await);
+    let total = 40 << 20;
+    world.pty(&yes).output(&b"y\r\n".iter().copied().cycle().take(total).collect::<Vec<u8>>());
+    // No line ends and every sign a new one, as of random bytes.
+    let mut seed = 1u64;
+    let mut sign = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        b'+' + (seed >> 58) as u8
+    };
+    world.pty(&random).output(&(0..total).map(|_| sign()).collect::<Vec<u8>>());
+    world.take_frames().await;
+    let before = world.frames;
+    let size = Size { rows: 30, cols: 100 };
+    world.msg(Msg::ClientResized { client: CLIENT, size }).await;
+    world.typed("k").await;
+    while world.pty(&quiet).written() != b"k" || !world.shown().contains('k') {
+        world.clock.advance(Span(16));
+        let memory = world
+            .handle
+            .read(|model, _| model.work.screens.values().map(hermes_tui::term::Screen::memory_bytes).sum::<usize>());
+        let memory = memory.await.expect("the host runs");
+        assert!(memory < 96 << 20, "{} MiB of screens", memory >> 20);
+        world.take_frames().await;
+        assert!(world.frames - before < 20, "still no echo:\n{}", world.shown());
+        tokio::task::yield_now().await;
+    }
+    assert!(world.pty(&yes).unread() > 0 && world.pty(&random).unread() > 0, "the echo came while both were on");
+    let told = world.state().await.sessions[&quiet].size;
+    in_time("the size", world.pty(&quiet).wait_size(told)).await;
+    assert!(told.rows < 30 && told.cols < 100);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

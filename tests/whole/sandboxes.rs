@@ -177,3 +177,22 @@ async fn the_size_follows_the_terminal() {
     let after = *pty.sizes().last().expect("a size");
     assert!(after.rows < before[0].rows && after.cols < before[0].cols, "{before:?} {after:?}");
 }
+
+#[tokio::test]
+async fn a_storm_of_sizes_ends_with_the_last_one_and_asks_for_none_twice() {
+    use crate::harness::CLIENT;
+    use hermes_tui::app::Msg;
+    use hermes_tui::domain::Size;
+    let (world, _, session) = World::with_shell().await;
+    let pty = world.pty(&session);
+    for n in 0..30u16 {
+        let size = Size { rows: 20 + n % 7, cols: 90 + n };
+        world.msg(Msg::ClientResized { client: CLIENT, size }).await;
+    }
+    world.settle().await;
+    let told = world.state().await.sessions[&session].size;
+    pty.wait_size(told).await;
+    let sizes = pty.sizes();
+    assert_eq!(sizes.last(), Some(&told));
+    assert!(sizes.len() <= 31 && sizes.windows(2).all(|two| two[0] != two[1]), "{sizes:?}");
+}
