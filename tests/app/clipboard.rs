@@ -227,8 +227,11 @@ fn a_terminal_with_one_session_is_told_in_passing_and_one_that_only_looks_decide
     let session = world.session();
     attach_to(&mut world, ClientId(3), &session);
     world.output(&session, &write("text"));
-    let told = hermes_tui::app::view_model(&world.model, world.now, ClientId(3)).notices;
+    let shown = hermes_tui::app::view_model(&world.model, world.now, ClientId(3));
+    let told = &shown.notices;
     assert!(told.iter().any(|t| t.text == "asks to copy 4 characters: Ctrl+B C"), "{told:?}");
+    assert!(shown.panes[0].banner.is_none(), "nothing lies over its program");
+    drop(shown);
 
     attach(&mut world, OTHER, Role::Reader);
     for key in ["C-b", "C", "n"] {

@@ -48,7 +48,7 @@ impl Model {
                 client.only.as_ref().filter(|only| only.session == *session).map(|_| *id)
             };
             let clients: Vec<ClientId> = self.clients.iter().filter_map(bare).collect();
-            clients.into_iter().for_each(|client| self.say(now, Level::Info, told.clone(), Some(client)));
+            clients.into_iter().for_each(|client| self.say(now, Level::Warning, told.clone(), Some(client)));
         }
         self.touch();
     }

@@ -50,7 +50,7 @@ pub fn printed<'a>(model: &'a Model, now: Moment, client: ClientId, tab: &TabSta
         let Some(PaneKind::Session(id)) = model.work.panes.get(&pane) else { continue };
         let session = model.state.sessions.get(id)?;
         // One that could not be opened says so in its frame.
-        let asks = copy_banner(model, now, id).is_some();
+        let asks = copy_banner(model, now, client, id).is_some();
         if marked || asks || session.has_ended() || model.offset(client, id) > 0 {
             return None;
         }
@@ -137,7 +137,7 @@ fn session_pane<'a>(
         marks: session_marks(model, client, pane, session, offset),
         banner: match &session.state {
             SessionState::Ended { exit_code, at, why } => Some(over(model, now, session, env, (*exit_code, *at, why))),
-            _ => env.and_then(|e| env_banner(model, now, e)).or_else(|| copy_banner(model, now, &session.id)),
+            _ => env.and_then(|e| env_banner(model, now, e)).or_else(|| copy_banner(model, now, client, &session.id)),
         },
         link: link(model, client, pane, &content),
         content,
@@ -220,8 +220,12 @@ fn feed_marks(model: &Model, client: ClientId, pane: PaneId) -> Vec<String> {
     marks
 }
 
-/// What its program wants to put on the clipboard, for a while.
-fn copy_banner(model: &Model, now: Moment, session: &SessionId) -> Option<Banner> {
+/// What its program wants to put on the clipboard, for a while. A terminal without a frame is told in passing: nothing
+/// may lie over a program for so long.
+fn copy_banner(model: &Model, now: Moment, client: ClientId, session: &SessionId) -> Option<Banner> {
+    if model.shows_only(client).is_some() {
+        return None;
+    }
     let wanted = model.work.clips.wanted(session).filter(|wanted| wanted.until > now && wanted.due.is_none())?;
     let key = after(model.bindings.leader, &model.bindings.leader_key(Action::Clipboard));
     let text = format!("asks to copy {}: {key} · ignored otherwise", clip::amount(&wanted.text));
