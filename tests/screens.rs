@@ -9,6 +9,8 @@ use ratatui::layout::Rect;
 mod any;
 #[path = "screens/cursor.rs"]
 mod cursor;
+#[path = "screens/drive.rs"]
+mod drive;
 #[path = "screens/dump.rs"]
 mod dump;
 #[path = "screens/printed.rs"]
@@ -47,13 +49,6 @@ fn check(name: &str, vm: &ViewModel<'_>, style: &Style) {
     }, {
         insta::assert_snapshot!(name, dump);
     });
-}
-
-/// One shell at work, filling the room for panes.
-fn with_shell<'a>(cols: u16, rows: u16, shell: &'a hermes_tui::term::Screen) -> ViewModel<'a> {
-    let mut vm = frame(cols, rows);
-    vm.panes = vec![pane(vm.panes_area, "fix-login · main · bash", true, shell)];
-    vm
 }
 
 fn shell_for(cols: u16, rows: u16) -> hermes_tui::term::Screen {

@@ -1,7 +1,7 @@
 //! Where the outer terminal's cursor is put, and what keeps clear of it.
 
 use crate::scene::*;
-use crate::{drawn, dump, shell_for, with_shell};
+use crate::{drawn, dump, shell_for};
 use hermes_tui::app::view_model::*;
 use hermes_tui::term::CursorShape;
 use hermes_tui::ui::{Cursor, Style, cursor};

@@ -1,7 +1,6 @@
 //! Drawing only the lines that a program printed on shows what drawing everything shows.
 
-use crate::scene::{NOW, inner};
-use crate::with_shell;
+use crate::scene::{NOW, inner, with_shell};
 use hermes_tui::app::view_model::{Pane, PaneContent, Printed, ViewModel};
 use hermes_tui::app::{Changed, ClientCaps};
 use hermes_tui::domain::{Size, Span};

@@ -61,6 +61,13 @@ pub fn frame<'a>(cols: u16, rows: u16) -> ViewModel<'a> {
     }
 }
 
+/// One shell at work, filling the room for panes.
+pub fn with_shell<'a>(cols: u16, rows: u16, shell: &'a Screen) -> ViewModel<'a> {
+    let mut vm = frame(cols, rows);
+    vm.panes = vec![pane(vm.panes_area, "fix-login · main · bash", true, shell)];
+    vm
+}
+
 pub fn tab(number: usize, title: &str) -> Tab {
     Tab { number, title: title.into(), current: false, activity: false, bell: false, turn: None, zoomed: false }
 }
