@@ -332,6 +332,36 @@ fn copy_mode_with_a_selection() {
 }
 
 #[test]
+fn a_search_with_all_that_is_found() {
+    use hermes_tui::term::Finder;
+    for (cols, rows) in [(80, 24), (40, 12)] {
+        let shell = shell_for(cols, rows);
+        let mut vm = with_shell(cols, rows, &shell);
+        vm.mode = Mode::Overlay;
+        vm.panes[0].marks = vec!["copy".into(), "2 of 3".into(), "[7/30]".into()];
+        let search = |problem: Option<&str>| Overlay::Search {
+            down: true,
+            regex: true,
+            input: "o[kn]".into(),
+            cursor: 5,
+            note: "2 of 3".into(),
+            problem: problem.map(str::to_owned),
+        };
+        vm.overlay = Some(search(None));
+        if let PaneContent::Terminal { screen, found, here, .. } = &mut vm.panes[0].content {
+            *found = Finder::regex("o[kn]").unwrap().matches_in(screen, screen.lines());
+            *here = found.first().map(|one| one.start);
+        }
+        check("search", &vm, &Style::default());
+        if cols == 80 {
+            check("search_no_color", &vm, &Style::new(&Theme::dark(), ColourDepth::None, true));
+            vm.overlay = Some(search(Some("unclosed group")));
+            check("search_problem", &vm, &Style::default());
+        }
+    }
+}
+
+#[test]
 fn passing_messages() {
     for (cols, rows) in SIZES {
         let shell = shell_for(cols, rows);

@@ -1,6 +1,7 @@
 //! What lies over the screen of one client, while it does.
 
 use super::client::{FeedMark, Shown};
+use super::copy::Seeking;
 use super::form::Form;
 use super::input::Line;
 use super::layout::PaneId;
@@ -87,8 +88,8 @@ pub enum Prompted {
     TabName(TabId),
     /// An environment's name.
     EnvName(EnvId),
-    /// A search in copy mode; downwards or not.
-    Search(bool),
+    /// A search in copy mode.
+    Search(Box<Seeking>),
 }
 
 /// A question with consequences.

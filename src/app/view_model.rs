@@ -3,7 +3,7 @@
 //! Geometry is decided in `app::layout` (the mouse needs it too): rectangles here are final.
 
 use crate::domain::{Moment, Phase, SessionId, Size, TurnStatus, VerdictKind};
-use crate::term::{Screen, Selection};
+use crate::term::{Match, Pos, Screen, Selection};
 
 /// A rectangle in cells of the client's screen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -291,6 +291,10 @@ pub enum PaneContent<'a> {
         offset: usize,
         /// What this client has marked.
         selection: Option<Selection>,
+        /// What is found of its search on the lines in sight, in order.
+        found: Vec<Match>,
+        /// Where the match begins that the cursor went to.
+        here: Option<Pos>,
         /// Ended or lost: drawn dim.
         dim: bool,
         /// The cursor in copy mode, in cells of the pane.
@@ -414,6 +418,21 @@ pub enum Overlay {
         /// Cursor in it, in columns.
         cursor: u16,
         /// Why it cannot be accepted yet.
+        problem: Option<String>,
+    },
+    /// A search that is typed in the last line.
+    Search {
+        /// Downwards.
+        down: bool,
+        /// It is a regular expression.
+        regex: bool,
+        /// What is typed.
+        input: String,
+        /// Cursor in it, in columns.
+        cursor: u16,
+        /// How many there are.
+        note: String,
+        /// Why nothing is found.
         problem: Option<String>,
     },
     /// A form for a new environment.

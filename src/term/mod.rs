@@ -12,13 +12,14 @@
 //! | [`event`] | what a program asked for beyond drawing |
 //! | [`modes`] | what a program switched on |
 //! | [`keys`], [`mouse`], [`paste`] | input → bytes, under those modes |
-//! | [`selection`], [`search`] | marking and finding text, also in the history |
+//! | [`selection`], [`search`], [`motion`] | marking and finding text, and moving in it, also in the history |
 
 pub mod event;
 pub mod guard;
 pub mod keys;
 pub mod link;
 pub mod modes;
+pub mod motion;
 pub mod mouse;
 pub mod paste;
 pub mod screen;
@@ -29,6 +30,6 @@ pub mod view;
 pub use event::{Blocked, PromptMark, ScreenEvent};
 pub use modes::{Kitty, Modes, MouseEncoding, MouseTracking};
 pub use screen::{Fed, Screen, is_contained};
-pub use search::{Match, Search};
+pub use search::{Finder, Match, Search};
 pub use selection::{Pos, Selection, SelectionKind};
-pub use view::{Attrs, Cell, Color, Cursor, CursorShape, Style, Underline, View};
+pub use view::{Attrs, Cell, Color, Cursor, CursorShape, Found, Style, Underline, View};

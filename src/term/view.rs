@@ -5,7 +5,8 @@
 //! one-column character, a joiner whose sequence the engine holds in several cells.
 
 use super::screen::{Screen, Text};
-use super::selection::Selection;
+use super::search::Match;
+use super::selection::{Pos, Selection};
 
 /// A colour of a cell.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -102,6 +103,20 @@ pub struct Cell<'a> {
     pub link: Option<&'a str>,
     /// Whether it is in the selection given to the view.
     pub selected: bool,
+    /// Whether it is part of what was searched for.
+    pub found: Found,
+}
+
+/// How a cell belongs to what was searched for.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub enum Found {
+    /// Not.
+    #[default]
+    No,
+    /// Part of a match.
+    Yes,
+    /// Part of the current match.
+    Here,
 }
 
 /// Shape of the cursor.
@@ -135,17 +150,25 @@ pub struct View<'a> {
     screen: &'a Screen,
     offset: usize,
     selection: Option<&'a Selection>,
+    found: &'a [Match],
+    here: Option<Pos>,
 }
 
 impl<'a> View<'a> {
     pub(super) fn new(screen: &'a Screen, offset: usize) -> Self {
-        Self { screen, offset: offset.min(screen.history_len()), selection: None }
+        Self { screen, offset: offset.min(screen.history_len()), selection: None, found: &[], here: None }
     }
 
     /// The same with `selection` marked.
     #[must_use]
     pub fn with_selection(self, selection: Option<&'a Selection>) -> Self {
         Self { selection: selection.filter(|s| s.epoch == self.screen.epoch()), ..self }
+    }
+
+    /// The same with matches marked, in order; the current one is that which begins at `here`.
+    #[must_use]
+    pub fn with_found(self, found: &'a [Match], here: Option<Pos>) -> Self {
+        Self { found, here, ..self }
     }
 
     /// Rows.
@@ -189,9 +212,26 @@ impl<'a> View<'a> {
     }
 
     /// Visits the cells of one row: column, cell.
-    pub fn for_each_in_row(&self, row: u16, visit: impl FnMut(u16, &Cell<'_>)) {
-        let range = self.selection.and_then(|s| s.columns_in(self.line_at(row), self.cols()));
+    pub fn for_each_in_row(&self, row: u16, mut visit: impl FnMut(u16, &Cell<'_>)) {
+        let number = self.line_at(row);
+        let range = self.selection.and_then(|s| s.columns_in(number, self.cols()));
         let line = i32::from(row) - i32::try_from(self.offset).unwrap_or(i32::MAX);
-        self.screen.visit_line(line, Text::Drawn, range, visit);
+        let first = self.found.partition_point(|one| one.end.line < number);
+        let end = self.found.partition_point(|one| one.start.line <= number);
+        let found = &self.found[first.min(end)..end];
+        if found.is_empty() {
+            return self.screen.visit_line(line, Text::Drawn, range, visit);
+        }
+        self.screen.visit_line(line, Text::Drawn, range, |col, cell| {
+            let at = Pos { line: number, col };
+            // The last match that begins at or before this cell is the only one that can hold it.
+            let one = found[..found.partition_point(|one| one.start <= at)].last().filter(|one| one.end >= at);
+            let found = match one {
+                None => Found::No,
+                Some(one) if Some(one.start) == self.here => Found::Here,
+                Some(_) => Found::Yes,
+            };
+            visit(col, &Cell { found, ..*cell });
+        });
     }
 }

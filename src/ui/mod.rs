@@ -8,7 +8,7 @@
 //! | [`style`], [`colour`] | nothing: themes, roles, glyphs, colour depth |
 //! | `canvas`, `text`, `borders`, `bar` | pieces: text by width, shared lines, countdowns |
 //! | `sidebar`, `tabs`, `pane`, `terminal`, `feed`, `status_bar`, `welcome` | the screen |
-//! | `popup`, `which_key`, `palette`, `help`, `dialog`, `prompt`, `form`, `turns`, `explain`, `notice` | what lies over it |
+//! | `popup`, `which_key`, `palette`, `help`, `dialog`, `prompt`, `form`, `turns`, `explain`, `notice`, `search_line` | what lies over it |
 
 pub mod colour;
 pub mod style;
@@ -27,6 +27,7 @@ mod palette;
 mod pane;
 mod popup;
 mod prompt;
+mod search_line;
 mod sidebar;
 mod status_bar;
 mod tabs;
@@ -119,7 +120,8 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
     if !vm.bare || vm.mode == Mode::Leader {
         status_bar::draw(&mut canvas, vm.mode, &vm.status);
     }
-    let overlaid = vm.overlay.as_ref().is_some_and(|overlay| !matches!(overlay, Overlay::WhichKey(_)));
+    let overlaid =
+        vm.overlay.as_ref().is_some_and(|overlay| !matches!(overlay, Overlay::WhichKey(_) | Overlay::Search { .. }));
     let at = cursor(screen, vm, style).map(|at| (at.x, at.y));
     if overlaid {
         recede(&mut canvas);
@@ -129,7 +131,7 @@ pub fn paint(buf: &mut Buffer, vm: &ViewModel<'_>, style: &Style) {
     if let Some(overlay) = &vm.overlay {
         over(&mut canvas, overlay, vm);
         // A dialog may need the last line itself.
-        if !matches!(overlay, Overlay::Dialog { .. }) {
+        if !matches!(overlay, Overlay::Dialog { .. } | Overlay::Search { .. }) {
             notice::last_line(&mut canvas, &vm.notices, matches!(overlay, Overlay::Turns { .. }));
         }
     }
@@ -164,6 +166,9 @@ fn over(canvas: &mut Canvas<'_>, overlay: &Overlay, vm: &ViewModel<'_>) {
         }
         Overlay::Prompt { title, input, cursor, problem } => {
             prompt::draw(canvas, title, input, *cursor, problem.as_deref());
+        }
+        Overlay::Search { down, regex, input, cursor, note, problem } => {
+            search_line::draw(canvas, (*down, *regex), (input, *cursor), note, problem.as_deref());
         }
         Overlay::Form { title, fields, selected, cursor, problem } => {
             form::draw(canvas, title, fields, *selected, *cursor, problem.as_deref());
@@ -202,6 +207,9 @@ pub fn cursor(screen: Rect, vm: &ViewModel<'_>, style: &Style) -> Option<Cursor>
     let at = match &vm.overlay {
         Some(Overlay::Palette { rows, cursor, .. }) => palette::cursor(screen, rows.len(), *cursor).map(input),
         Some(Overlay::Prompt { cursor, .. }) => prompt::cursor(screen, *cursor).map(input),
+        Some(Overlay::Search { down, regex, cursor, .. }) => {
+            search_line::cursor(screen, (*down, *regex), *cursor).map(input)
+        }
         Some(Overlay::Form { fields, selected, cursor, .. }) => {
             cursor.and_then(|cursor| form::cursor(&canvas, fields, *selected, cursor)).map(input)
         }

@@ -40,8 +40,8 @@ pub(super) fn draw_bare(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], now: Moment
 fn content(canvas: &mut Canvas<'_>, pane: &Pane<'_>, now: Moment) {
     let inner = rect(pane.inner);
     match &pane.content {
-        PaneContent::Terminal { screen, offset, selection, dim, .. } => {
-            let view = screen.view_at(*offset).with_selection(selection.as_ref());
+        PaneContent::Terminal { screen, offset, selection, found, here, dim, .. } => {
+            let view = screen.view_at(*offset).with_selection(selection.as_ref()).with_found(found, *here);
             terminal::draw(canvas, &view, inner, *dim);
         }
         PaneContent::Waiting(text) if text.is_empty() => {}

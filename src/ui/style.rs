@@ -104,6 +104,10 @@ roles! {
     ephemeral,
     /// The selected row.
     selected,
+    /// What was searched for.
+    found,
+    /// The match that the cursor went to.
+    found_here,
     /// The mode badge of NAV.
     badge,
     /// The mode badge of PANE.

@@ -5,7 +5,7 @@ use super::canvas::Canvas;
 use super::style::Roles;
 use super::text;
 use crate::app::view_model::{Area, Pane, PaneContent};
-use crate::term::{Attrs, Cell, Color as Paint, CursorShape, Style as Look, Underline, View};
+use crate::term::{Attrs, Cell, Color as Paint, CursorShape, Found, Style as Look, Underline, View};
 use ratatui::buffer::{CellDiffOption, CellWidth};
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style as Ink};
@@ -79,8 +79,13 @@ fn ink(canvas: &Canvas<'_>, cell: &Cell<'_>, past: bool) -> Ink {
     if cell.style.underline != Underline::None {
         modifiers |= Modifier::UNDERLINED;
     }
-    if cell.selected {
-        let selected = roles.selected;
+    let marked = match cell.found {
+        _ if cell.selected => Some(roles.selected),
+        Found::No => None,
+        Found::Yes => Some(roles.found),
+        Found::Here => Some(roles.found_here),
+    };
+    if let Some(selected) = marked {
         if selected.add_modifier.contains(Modifier::REVERSED) {
             // What the program shows reversed is shown plain, so that the marked stretch can be seen.
             modifiers ^= Modifier::REVERSED;
@@ -89,6 +94,7 @@ fn ink(canvas: &Canvas<'_>, cell: &Cell<'_>, past: bool) -> Ink {
             ink.fg = selected.fg;
             ink.bg = selected.bg;
         }
+        modifiers |= selected.add_modifier - Modifier::REVERSED;
     }
     ink.add_modifier(modifiers)
 }

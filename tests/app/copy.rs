@@ -1,7 +1,7 @@
 //! Copy mode, search, scrolling.
 
 use crate::world::{CLIENT, World};
-use hermes_tui::app::view_model::{Mode, PaneContent};
+use hermes_tui::app::view_model::{Mode, Overlay, PaneContent};
 use hermes_tui::app::{Cmd, Msg};
 use hermes_tui::domain::Size;
 
@@ -31,6 +31,30 @@ fn top_line(world: &World) -> String {
         let mut text = String::new();
         screen.view_at(*offset).for_each_in_row(0, |_, cell| text.push_str(cell.text));
         text.trim_end().to_owned()
+    })
+}
+
+/// What the frame says of copy mode.
+fn marks(world: &World) -> Vec<String> {
+    world.focused(|p| p.marks.clone())
+}
+
+/// The text of the row that the cursor of copy mode is in.
+fn line(world: &World) -> String {
+    let row = cursor(world).1;
+    world.focused(|p| {
+        let PaneContent::Terminal { screen, offset, .. } = &p.content else { panic!("a terminal") };
+        let mut text = String::new();
+        screen.view_at(*offset).for_each_in_row(row, |_, cell| text.push_str(cell.text));
+        text.trim_end().to_owned()
+    })
+}
+
+/// Columns in sight where something is found, and that of the current match.
+fn found(world: &World) -> (Vec<u16>, Option<u16>) {
+    world.focused(|p| {
+        let PaneContent::Terminal { found, here, .. } = &p.content else { panic!("a terminal") };
+        (found.iter().map(|one| one.start.col).collect(), here.map(|at| at.col))
     })
 }
 
@@ -88,7 +112,11 @@ fn the_view_follows_the_cursor_into_the_history_and_output_does_not_move_it() {
     world.output(&session, "more\r\nmore\r\nmore\r\n");
     assert_eq!(top_line(&world), "line 000 alpha-beta gamma");
     world.keys("C-d C-d C-u");
-    assert_eq!(cursor(&world).1, 17, "line 18, with line 1 on top");
+    assert_eq!(
+        (cursor(&world).1, top_line(&world).as_str()),
+        (0, "line 018 alpha-beta gamma"),
+        "text and cursor together"
+    );
     world.keys("Esc");
     assert_eq!((world.mode(), offset(&world)), (Mode::Pane, 0));
 }
@@ -110,7 +138,7 @@ fn search_goes_both_ways_and_wraps() {
     let mut world = with_lines(100);
     world.keys("C-b [ ?").typed("line 042").keys("Enter");
     let row = cursor(&world).1;
-    assert!(world.toasts().contains("1 of 1"), "{}", world.toasts());
+    assert_eq!(marks(&world)[1], "1 of 1");
     assert_eq!(cursor(&world).0, 0);
     world.keys("/").typed("beta").keys("Enter");
     assert_eq!(cursor(&world), (15, row));
@@ -120,7 +148,10 @@ fn search_goes_both_ways_and_wraps() {
     assert_eq!(cursor(&world).0, 15);
     assert_eq!(top_line(&world), "line 041 alpha-beta gamma");
     world.keys("/").typed("no such thing").keys("Enter");
-    assert!(world.toasts().contains("is not in this text"));
+    let Some(Overlay::Search { input, problem, .. }) = world.overlay() else { panic!("the search") };
+    assert_eq!((input.as_str(), problem.as_deref()), ("no such thing", Some("not in this text")));
+    world.keys("Esc");
+    assert_eq!(world.mode(), Mode::Copy, "back to where the search began");
     world.keys("Esc");
     assert_eq!(world.mode(), Mode::Pane);
 }
@@ -193,4 +224,142 @@ fn the_agent_pane_has_no_copy_mode_and_says_so() {
     world.keys("C-b a C-b [");
     assert_eq!(world.mode(), Mode::Agent);
     assert!(world.toasts().contains("agent pane"), "{}", world.toasts());
+}
+
+#[test]
+fn a_count_repeats_what_follows_it() {
+    let mut world = with_lines(100);
+    world.keys("C-b [ g 5 j");
+    assert_eq!(line(&world), "line 005 alpha-beta gamma");
+    world.keys("3 w");
+    assert_eq!(cursor(&world).0, 14, "over the sign");
+    world.keys("1 0");
+    assert_eq!(marks(&world)[0], "copy 10", "0 is a digit after another one");
+    world.keys("k");
+    assert_eq!(line(&world), "line 000 alpha-beta gamma");
+    world.keys("4 2 G");
+    assert_eq!((line(&world).as_str(), marks(&world)[1].as_str()), ("line 041 alpha-beta gamma", "[42/101]"));
+    world.keys("0 2 f a");
+    assert_eq!(cursor(&world).0, 13);
+    world.keys(";");
+    assert_eq!(cursor(&world).0, 18);
+    world.keys(", ,");
+    assert_eq!(cursor(&world).0, 9);
+    world.keys("5 Esc");
+    assert_eq!((world.mode(), marks(&world)[0].as_str()), (Mode::Copy, "copy"), "Esc takes the count back");
+    world.keys("9 9 9 9 9 9 9 9 9 9 j");
+    assert_eq!(marks(&world)[1], "[101/101]");
+}
+
+#[test]
+fn lines_of_the_view_and_scrolling_by_one() {
+    let mut world = with_lines(200);
+    world.keys("C-b [ 5 0 G z");
+    assert!(world.toasts().contains("copy mode"), "an unknown key says what there is");
+    world.keys("H");
+    let top = top_line(&world);
+    assert_eq!((cursor(&world).1, line(&world)), (0, top.clone()));
+    world.keys("C-e");
+    assert_ne!(top_line(&world), top);
+    assert_eq!(cursor(&world).1, 0, "it stays in sight");
+    world.keys("C-y");
+    assert_eq!((top_line(&world), cursor(&world).1), (top, 1), "it stays on its line");
+    world.keys("M");
+    let middle = cursor(&world).1;
+    world.keys("L");
+    let bottom = cursor(&world).1;
+    assert_eq!(middle, bottom / 2);
+    world.keys("3 H");
+    assert_eq!(cursor(&world).1, 2);
+}
+
+#[test]
+fn the_end_of_the_word_before_is_two_keys() {
+    let mut world = with_lines(3);
+    world.keys("C-b [ 2 G $ g e");
+    assert_eq!((line(&world).as_str(), cursor(&world).0), ("line 001 alpha-beta gamma", 18));
+    world.keys("g g");
+    assert_eq!(line(&world), "line 000 alpha-beta gamma");
+}
+
+#[test]
+fn a_mark_is_named_and_goes_to_its_other_end() {
+    let mut world = with_lines(9);
+    world.keys("C-b [ 2 G 0 v l l l");
+    assert_eq!(marks(&world)[0], "copy characters");
+    world.keys("o");
+    assert_eq!(cursor(&world).0, 0);
+    world.keys("V");
+    assert_eq!(marks(&world)[0], "copy lines");
+    world.keys("C-v O");
+    assert_eq!((marks(&world)[0].as_str(), cursor(&world).0), ("copy block", 3));
+    world.keys("Esc 5 l D");
+    assert_eq!(copied(&world), [" alpha-beta gamma"]);
+    world.keys("C-b [ 3 G Y");
+    assert_eq!(copied(&world)[1], "line 002 alpha-beta gamma");
+}
+
+#[test]
+fn a_search_moves_while_it_is_typed_and_esc_takes_it_back() {
+    let mut world = with_lines(100);
+    world.keys("C-b [ g 1 0 j /");
+    let before = (top_line(&world), marks(&world));
+    world.typed("line 07");
+    assert_eq!(line(&world), "line 070 alpha-beta gamma");
+    let Some(Overlay::Search { note, problem, .. }) = world.overlay() else { panic!("the search") };
+    assert_eq!((note.as_str(), problem), ("1 of 10", None));
+    assert_eq!(marks(&world)[1], "1 of 10");
+    world.typed("5");
+    assert_eq!(line(&world), "line 075 alpha-beta gamma");
+    world.keys("Backspace");
+    assert_eq!(line(&world), "line 070 alpha-beta gamma");
+    assert_eq!(found(&world).0.iter().filter(|col| **col == 0).count(), found(&world).0.len());
+    world.keys("Esc");
+    assert_eq!((top_line(&world), marks(&world)), before);
+    world.keys("/").typed("line 02").keys("Enter n n");
+    assert_eq!((line(&world).as_str(), marks(&world)[1].as_str()), ("line 022 alpha-beta gamma", "3 of 10"));
+    world.keys("3 n 2 N");
+    assert_eq!(marks(&world)[1], "4 of 10");
+    world.keys("/ Enter");
+    assert_eq!(marks(&world)[1], "5 of 10", "nothing typed is the last search again");
+}
+
+#[test]
+fn an_expression_is_a_key_away_and_a_bad_one_stays_to_be_mended() {
+    let mut world = with_lines(30);
+    world.keys("C-b [ g /").typed(r"1\d b").keys("C-r");
+    let Some(Overlay::Search { regex, problem, .. }) = world.overlay() else { panic!("the search") };
+    assert_eq!((regex, problem.as_deref()), (true, Some("not in this text")));
+    world.keys("C-u").typed(r"(1\d");
+    let Some(Overlay::Search { problem, .. }) = world.overlay() else { panic!("the search") };
+    assert!(problem.unwrap().contains("unclosed"));
+    world.keys("Enter");
+    let Some(Overlay::Search { input, .. }) = world.overlay() else { panic!("it stays") };
+    assert_eq!(input, r"(1\d");
+    world.typed(") al").keys("Enter");
+    assert_eq!((line(&world).as_str(), marks(&world)[1].as_str()), ("line 010 alpha-beta gamma", "1 of 10"));
+    assert_eq!(found(&world), (vec![6; 10], Some(6)), "all that are in sight");
+    world.keys("q");
+    assert_eq!(world.mode(), Mode::Pane);
+}
+
+#[test]
+fn the_word_under_the_cursor() {
+    let mut world = World::with_shell();
+    let session = world.session();
+    world.output(&session, "foo foobar\r\nbar foo\r\nfoo\r\n");
+    world.keys("C-b [ g 0 *");
+    assert_eq!((line(&world).as_str(), cursor(&world).0, marks(&world)[1].as_str()), ("bar foo", 4, "2 of 3"));
+    world.keys("2 #");
+    assert_eq!((line(&world).as_str(), cursor(&world).0), ("foo", 0), "round at the first one");
+    world.keys("j *");
+    assert!(world.toasts().contains("no word"), "{}", world.toasts());
+}
+
+#[test]
+fn a_pasted_search_is_searched_for() {
+    let mut world = with_lines(30);
+    world.keys("C-b [ /");
+    world.msg(Msg::Paste { client: CLIENT, text: "line 012\nmore".to_owned() });
+    assert_eq!(line(&world), "line 012 alpha-beta gamma");
 }

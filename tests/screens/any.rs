@@ -3,7 +3,7 @@
 use crate::drawn;
 use hermes_tui::app::view_model::*;
 use hermes_tui::domain::{Moment, Phase, SessionId, Size, TurnStatus, VerdictKind};
-use hermes_tui::term::{Pos, Screen, Selection, SelectionKind};
+use hermes_tui::term::{Match, Pos, Screen, Selection, SelectionKind};
 use hermes_tui::ui::{ColourDepth, Style, Theme, cursor};
 use proptest::collection::vec;
 use proptest::option;
@@ -115,6 +115,7 @@ struct AnyPane {
     link: Option<String>,
     banner: Option<(String, Level)>,
     inside: Inside,
+    found: (Vec<Match>, Option<Pos>),
 }
 
 fn any_pane() -> impl Strategy<Value = AnyPane> {
@@ -137,8 +138,10 @@ fn any_pane() -> impl Strategy<Value = AnyPane> {
         (text(), 0usize..3).prop_map(|(key, waiting)| AgentMark::Taken { key, waiting }),
     ];
     let link = option::of(text().prop_map(|text| hermes_tui::term::link::address(&text)));
-    (areas, any::<[bool; 3]>(), text(), option::of(agent), vec(text(), 0..4), (link, banner), inside).prop_map(
-        |((area, inner), flags, title, agent, marks, (link, banner), inside)| AnyPane {
+    let one = (pos(), pos()).prop_map(|(start, end)| Match { start, end });
+    let found = (vec(one, 0..5), option::of(pos()));
+    (areas, any::<[bool; 3]>(), text(), option::of(agent), vec(text(), 0..4), (link, banner), (inside, found)).prop_map(
+        |((area, inner), flags, title, agent, marks, (link, banner), (inside, found))| AnyPane {
             link,
             agent,
             area,
@@ -148,6 +151,7 @@ fn any_pane() -> impl Strategy<Value = AnyPane> {
             marks,
             banner,
             inside,
+            found,
         },
     )
 }
@@ -183,6 +187,16 @@ fn overlay() -> impl Strategy<Value = Overlay> {
         ),
         (text(), text(), any::<u16>(), option::of(text()))
             .prop_map(|(title, input, cursor, problem)| Overlay::Prompt { title, input, cursor, problem }),
+        (any::<[bool; 2]>(), text(), any::<u16>(), text(), option::of(text())).prop_map(
+            |([down, regex], input, cursor, note, problem)| Overlay::Search {
+                down,
+                regex,
+                input,
+                cursor,
+                note,
+                problem
+            }
+        ),
         (text(), vec((text(), text(), text()), 0..30), 0usize..40, option::of(any::<u16>()), option::of(text()))
             .prop_map(|(title, fields, selected, cursor, problem)| Overlay::Form {
                 title,
@@ -285,6 +299,7 @@ proptest! {
             content: match p.inside {
                 Inside::Terminal { offset, selection, dim, copy_cursor } => PaneContent::Terminal {
                     session: SessionId::new("s"), screen: &screen, offset, selection, dim, copy_cursor,
+                    found: p.found.0.clone(), here: p.found.1,
                 },
                 Inside::Waiting(text) => PaneContent::Waiting(text),
                 Inside::Feed(lines) => PaneContent::Feed(lines),

@@ -160,6 +160,8 @@ pub fn pane<'a>(at: Area, title: &str, focused: bool, screen: &'a Screen) -> Pan
             screen,
             offset: 0,
             selection: None,
+            found: Vec::new(),
+            here: None,
             dim: false,
             copy_cursor: None,
         },

@@ -2,7 +2,8 @@
 
 use crate::support::{feed, screen};
 use hermes_tui::domain::Size;
-use hermes_tui::term::{Pos, Screen, Search, Selection, SelectionKind};
+use hermes_tui::term::motion::{Find, Motion, Words, go, word_at};
+use hermes_tui::term::{Finder, Found, Pos, Screen, Search, Selection, SelectionKind};
 
 fn at(line: u64, col: u16) -> Pos {
     Pos { line, col }
@@ -76,7 +77,7 @@ fn search_counts_wraps_round_and_minds_capitals_only_when_given() {
     let mut screen = Screen::new(Size { rows: 3, cols: 10 }, 100);
     feed(&mut screen, "Error one\r\nfine\r\nerror two\r\nxxxxxxxERRor three\r\nend");
     let end = at(u64::MAX, 0);
-    let mut search = Search::new(&screen, "error", end);
+    let mut search = Search::new(&screen, &Finder::plain("error"), end);
     assert_eq!(search.count(), (3, 3));
     assert_eq!(search.current().unwrap().start, at(3, 7));
     assert_eq!(search.current().unwrap().end, at(4, 1), "across a wrapped row");
@@ -91,8 +92,117 @@ fn search_counts_wraps_round_and_minds_capitals_only_when_given() {
     feed(&mut screen, "\r\nerror again");
     search.refresh(&screen);
     assert_eq!(search.count(), (1, 4));
-    assert_eq!(Search::new(&screen, "Error", end).count(), (1, 1));
-    assert_eq!(Search::new(&screen, "nowhere", end).count(), (0, 0));
-    assert_eq!(Search::new(&screen, "nowhere", end).clone().next_match(), None);
-    assert_eq!(Search::new(&screen, "", end).count(), (0, 0));
+    assert_eq!(Search::new(&screen, &Finder::plain("Error"), end).count(), (1, 1));
+    assert_eq!(Search::new(&screen, &Finder::plain("nowhere"), end).count(), (0, 0));
+    assert_eq!(Search::new(&screen, &Finder::plain("nowhere"), end).clone().next_match(), None);
+    assert_eq!(Search::new(&screen, &Finder::plain(""), end).count(), (0, 0));
+}
+
+#[test]
+fn an_expression_is_searched_for_in_the_line_as_it_was_written() {
+    let mut screen = Screen::new(Size { rows: 4, cols: 10 }, 100);
+    feed(&mut screen, "id=12 id=345\r\nnone\r\nID=7 日x9\r\n");
+    let found = |query: &str| {
+        let all = Finder::regex(query).unwrap().matches_in(&screen, screen.lines());
+        all.into_iter().map(|one| (one.start, one.end)).collect::<Vec<_>>()
+    };
+    let (wrapped, capital) = ((at(0, 6), at(1, 1)), (at(3, 0), at(3, 3)));
+    assert_eq!(found(r"id=\d+"), [(at(0, 0), at(0, 4)), wrapped, capital], "across a wrapped row");
+    assert_eq!(found(r"ID=\d+"), [capital], "a capital is exact");
+    assert_eq!(found(r"\d+$"), [(at(0, 9), at(1, 1)), (at(3, 8), at(3, 8))]);
+    assert_eq!(found(r"^none$"), [(at(2, 0), at(2, 3))]);
+    assert_eq!(found(r"\Wx?"), found(r"\Wx?"), "a capital after a backslash is none");
+    assert_eq!(found(r"z*"), [], "nothing is not found everywhere");
+}
+
+#[test]
+fn a_bad_expression_says_what_is_wrong_and_a_huge_one_is_refused() {
+    assert!(Finder::regex("a(b").unwrap_err().contains("unclosed"), "{:?}", Finder::regex("a(b"));
+    assert_eq!(Finder::regex("a(b").unwrap_err().lines().count(), 1);
+    assert!(Finder::regex(r"(\w{1000}){1000}").unwrap_err().contains("too large"));
+}
+
+#[test]
+fn what_is_found_is_marked_in_the_view_and_the_current_one_apart() {
+    let mut screen = screen(3, 8);
+    feed(&mut screen, "ab xxaab\r\nab");
+    let finder = Finder::plain("ab");
+    let all = finder.matches_in(&screen, screen.lines());
+    let view = screen.view().with_found(&all, Some(all[1].start));
+    let mut shown = vec![String::new(); 3];
+    view.for_each_cell(|row, _, cell| {
+        shown[usize::from(row)].push(match cell.found {
+            Found::No => '.',
+            Found::Yes => 'f',
+            Found::Here => 'h',
+        });
+    });
+    assert_eq!(shown, ["ff....hh", "ff......", "........"]);
+}
+
+#[test]
+fn words_and_ends_of_words() {
+    let mut screen = screen(5, 12);
+    feed(&mut screen, "ab-cd  ef.gh\r\n\r\nlong_word_that_wraps x\r\nend");
+    let walk = |from: Pos, motion: Motion| {
+        let mut places = vec![go(&screen, from, motion, 1)];
+        while places.len() < 9 {
+            let next = go(&screen, *places.last().unwrap(), motion, 1);
+            if Some(&next) == places.last() {
+                break;
+            }
+            places.push(next);
+        }
+        places.into_iter().map(|p| (p.line, p.col)).collect::<Vec<_>>()
+    };
+    use Words::{Big, Small};
+    let start = at(0, 0);
+    assert_eq!(
+        walk(start, Motion::NextWord(Small)),
+        [(0, 2), (0, 3), (0, 7), (0, 9), (0, 10), (2, 0), (3, 9), (4, 0), (4, 2)],
+        "a word that is wrapped is one"
+    );
+    assert_eq!(walk(start, Motion::NextWord(Big)), [(0, 7), (2, 0), (3, 9), (4, 0), (4, 2), (4, 2)][..5]);
+    assert_eq!(walk(start, Motion::NextEnd(Big)), [(0, 4), (0, 11), (3, 7), (3, 9), (4, 2)]);
+    assert_eq!(
+        walk(at(4, 2), Motion::PreviousEnd(Small)),
+        [(3, 9), (3, 7), (0, 11), (0, 9), (0, 8), (0, 4), (0, 2), (0, 1), (0, 0)]
+    );
+    assert_eq!(walk(at(4, 2), Motion::PreviousWord(Big)), [(4, 0), (3, 9), (2, 0), (0, 7), (0, 0)]);
+    assert_eq!(go(&screen, start, Motion::NextWord(Small), 6), at(2, 0), "by a count");
+    assert_eq!(go(&screen, start, Motion::NextWord(Small), u32::MAX), at(4, 2));
+    assert_eq!(go(&screen, at(2, 5), Motion::LineEnd, 1), at(3, 9), "the line, not the row");
+    assert_eq!(go(&screen, at(3, 2), Motion::LineStart, 1), at(2, 0));
+    assert_eq!(word_at(&screen, at(3, 1)).as_deref(), Some("long_word_that_wraps"));
+    assert_eq!(word_at(&screen, at(0, 5)).as_deref(), Some("ef"), "the next one of the line");
+    assert_eq!(word_at(&screen, at(1, 0)), None);
+}
+
+#[test]
+fn characters_paragraphs_and_brackets() {
+    let mut screen = screen(9, 20);
+    feed(&mut screen, "a.b.c.d\r\ntext\r\n\r\n\r\nif (x[1] == {2}) {\r\n  go(\r\n  )\r\n}\r\nlast");
+    let to = |from: Pos, wanted, forward, till, again, count| {
+        go(&screen, from, Motion::To(Find { wanted, forward, till }, again), count)
+    };
+    assert_eq!(to(at(0, 0), '.', true, false, false, 1), at(0, 1));
+    assert_eq!(to(at(0, 0), '.', true, false, false, 3), at(0, 5));
+    assert_eq!(to(at(0, 0), '.', true, true, false, 1), at(0, 0), "till is before it");
+    assert_eq!(to(at(0, 0), '.', true, true, true, 1), at(0, 2), "again does not stay");
+    assert_eq!(to(at(0, 6), '.', false, true, true, 1), at(0, 4));
+    assert_eq!(to(at(0, 6), 'a', false, false, false, 1), at(0, 0));
+    assert_eq!(to(at(0, 6), 'x', false, false, false, 1), at(0, 6), "not in this line");
+    assert_eq!(to(at(0, 0), '.', true, false, false, 4), at(0, 0), "not so often");
+    let paragraph =
+        |from, down, count| go(&screen, from, if down { Motion::ParagraphDown } else { Motion::ParagraphUp }, count);
+    assert_eq!(paragraph(at(0, 3), true, 1), at(2, 0));
+    assert_eq!(paragraph(at(2, 0), true, 1), at(8, 3), "the end where there is no more");
+    assert_eq!(paragraph(at(6, 0), false, 1), at(3, 0));
+    assert_eq!(paragraph(at(3, 0), false, 1), at(0, 0));
+    let pair = |from| go(&screen, from, Motion::Bracket, 1);
+    assert_eq!(pair(at(4, 0)), at(4, 15), "the first one after the cursor");
+    assert_eq!(pair(at(4, 15)), at(4, 3));
+    assert_eq!(pair(at(4, 17)), at(7, 0), "over lines");
+    assert_eq!(pair(at(7, 0)), at(4, 17));
+    assert_eq!(pair(at(1, 0)), at(1, 0), "none");
 }

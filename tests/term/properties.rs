@@ -2,7 +2,8 @@
 
 use crate::support::NOW;
 use hermes_tui::domain::{Moment, Size, Span};
-use hermes_tui::term::{Pos, Screen, ScreenEvent, Search, Selection, SelectionKind};
+use hermes_tui::term::motion::{Find, Motion, Words, go, word_at};
+use hermes_tui::term::{Finder, Pos, Screen, ScreenEvent, Search, Selection, SelectionKind};
 use proptest::prelude::*;
 
 /// Pieces of output that lead into every corner of the parser.
@@ -149,8 +150,26 @@ proptest! {
                 prop_assert!(cursor.row < rows && cursor.col < cols);
             }
             let _ = selection.text(&screen);
-            let _ = Search::new(&screen, "t", Pos::default());
+            let _ = Search::new(&screen, &Finder::plain("t"), Pos::default());
+            let _ = Search::new(&screen, &Finder::regex(r"\b.t").unwrap(), Pos::default());
             for line in screen.lines() {
+                let at = Pos { line, col: cols / 2 };
+                let to = Find { wanted: 't', forward: line % 2 == 0, till: line % 3 == 0 };
+                for motion in [
+                    Motion::LineEnd,
+                    Motion::NextWord(Words::Small),
+                    Motion::PreviousWord(Words::Big),
+                    Motion::NextEnd(Words::Big),
+                    Motion::PreviousEnd(Words::Small),
+                    Motion::To(to, true),
+                    Motion::ParagraphUp,
+                    Motion::ParagraphDown,
+                    Motion::Bracket,
+                ] {
+                    let to = go(&screen, at, motion, 2);
+                    prop_assert!(screen.lines().contains(&to.line) && to.col < cols, "{:?} leads to {:?}", motion, to);
+                }
+                let _ = word_at(&screen, at);
                 let _ = Selection::word(&screen, Pos { line, col: cols / 2 }).text(&screen);
             }
             prop_assert_eq!(screen.dead(), None);

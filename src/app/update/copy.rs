@@ -1,17 +1,18 @@
-//! Copy mode: vi's motions in a session's text, marks, search, copying.
+//! Copy mode: vi's motions in a session's text, marks, copying.
 
 use super::super::client::Scrolled;
-use super::super::copy::Copying;
-use super::super::input::Line;
+use super::super::copy::{Copying, MAX_COUNT, Waits};
 use super::super::model::Model;
 use super::super::msg::{ClientId, Cmd};
-use super::super::overlay::{Overlay, Prompted};
 use super::super::view_model::Level;
 use crate::config::KeyPress;
 use crate::domain::Moment;
-use crate::term::search::Search;
+use crate::term::motion::{self, Find, Motion, Words};
 use crate::term::{Pos, Screen, Selection, SelectionKind};
 use crossterm::event::{KeyCode, KeyModifiers};
+
+/// What copy mode says where it has no line of its own.
+const KEYS: &str = "copy mode: hjkl w b e 0 $ g G move · v V Ctrl+V mark · y copies · / searches · q leaves";
 
 impl Model {
     /// Copy mode begins in the focused pane, at the program's cursor.
@@ -32,8 +33,7 @@ impl Model {
         }
         if self.shows_only(client).is_some() {
             // Without a last line that says so.
-            let text = "copy mode: hjkl w b 0 $ g G move · v V mark · y copies · / searches · q leaves";
-            self.say(now, Level::Info, text, Some(client));
+            self.say(now, Level::Info, KEYS, Some(client));
         }
         let Some(screen) = self.work.screens.get(&session) else { return };
         let offset = self.offset(client, &session);
@@ -47,7 +47,17 @@ impl Model {
         c.marked = None;
         // Pinned where it is read: output goes on below.
         c.scroll.insert(session.clone(), Scrolled::at(screen, offset));
-        c.copying = Some(Copying { pane, session: session.clone(), at, epoch, mark: None, search: None });
+        c.copying = Some(Copying {
+            pane,
+            session: session.clone(),
+            at,
+            epoch,
+            mark: None,
+            search: None,
+            count: None,
+            waits: None,
+            find: None,
+        });
         c.dirty = true;
         self.acted(now, &session, false, cmds);
     }
@@ -65,58 +75,137 @@ impl Model {
     /// A key in copy mode.
     pub(super) fn copy_key(&mut self, now: Moment, client: ClientId, key: KeyPress, cmds: &mut Vec<Cmd>) {
         let Some(mut copying) = self.clients.get(&client).and_then(|c| c.copying.clone()) else { return };
-        let session = copying.session.clone();
-        let Some(screen) = self.work.screens.get(&session) else { return self.leave_copy(client) };
+        let offset = self.offset(client, &copying.session);
+        let Some(screen) = self.work.screens.get(&copying.session) else { return self.leave_copy(client) };
         // Lines that were shed meanwhile cannot be stood on.
         let kept = screen.lines();
         copying.at.line = copying.at.line.clamp(kept.start, kept.end.saturating_sub(1).max(kept.start));
         copying.at.col = copying.at.col.min(screen.size().cols.saturating_sub(1));
         let ctrl = key.mods == KeyModifiers::CONTROL;
         let plain = key.mods.is_empty();
+        match copying.waits.take() {
+            Some(Waits::For { forward, till }) => {
+                if let KeyCode::Char(wanted) = key.code
+                    && plain
+                {
+                    let find = Find { wanted, forward, till };
+                    copying.find = Some(find);
+                    let count = copying.count.take().unwrap_or(1);
+                    copying.at = motion::go(screen, copying.at, Motion::To(find, false), count);
+                }
+                copying.count = None;
+                return self.show_copying(now, client, copying, None, cmds);
+            }
+            Some(Waits::G(from)) if plain && key.code == KeyCode::Char('e') => {
+                let count = copying.count.take().unwrap_or(1);
+                copying.at = motion::go(screen, from, Motion::PreviousEnd(Words::Small), count);
+                return self.show_copying(now, client, copying, None, cmds);
+            }
+            Some(Waits::G(_)) if plain && key.code == KeyCode::Char('g') => {
+                return self.show_copying(now, client, copying, None, cmds);
+            }
+            Some(Waits::G(_)) => copying.count = None,
+            None => {}
+        }
+        if let KeyCode::Char(digit @ '0'..='9') = key.code
+            && plain
+            && (digit != '0' || copying.count.is_some())
+        {
+            let digit = digit.to_digit(10).unwrap_or(0);
+            copying.count = Some((copying.count.unwrap_or(0) * 10 + digit).min(MAX_COUNT));
+            return self.show_copying(now, client, copying, Some(offset), cmds);
+        }
+        let counted = copying.count.take();
+        let count = counted.unwrap_or(1);
+        let mut view = None;
         match key.code {
+            KeyCode::Esc if counted.is_some() => {}
             KeyCode::Esc if copying.mark.is_some() => copying.mark = None,
             KeyCode::Char('q') | KeyCode::Esc if plain => return self.leave_copy(client),
             KeyCode::Char('c') if ctrl => return self.leave_copy(client),
             KeyCode::Char('v') if ctrl => toggle(&mut copying, SelectionKind::Block),
             KeyCode::Char('v' | ' ') if plain => toggle(&mut copying, SelectionKind::Character),
             KeyCode::Char('V') if plain => toggle(&mut copying, SelectionKind::Line),
-            KeyCode::Char('o') if plain => {
-                if let Some((mark, _)) = &mut copying.mark {
-                    std::mem::swap(mark, &mut copying.at);
+            KeyCode::Char(c @ ('o' | 'O')) if plain => {
+                if let Some((mark, kind)) = &mut copying.mark {
+                    if c == 'O' && *kind == SelectionKind::Block {
+                        std::mem::swap(&mut mark.col, &mut copying.at.col);
+                    } else {
+                        std::mem::swap(mark, &mut copying.at);
+                    }
                 }
             }
-            KeyCode::Char('y') | KeyCode::Enter if plain => {
-                let (anchor, kind) = copying.mark.unwrap_or((copying.at, SelectionKind::Line));
-                let selection = Selection { kind, anchor, head: copying.at, epoch: copying.epoch };
+            KeyCode::Char('y' | 'Y' | 'D') | KeyCode::Enter if plain => {
+                let selection = match key.code {
+                    KeyCode::Char('D') => {
+                        let end = motion::go(screen, copying.at, Motion::LineEnd, 1).max(copying.at);
+                        let kind = SelectionKind::Character;
+                        Selection { kind, anchor: copying.at, head: end, epoch: copying.epoch }
+                    }
+                    KeyCode::Char('Y') => Selection::line(screen, copying.at),
+                    _ => marked(&copying).unwrap_or_else(|| Selection::line(screen, copying.at)),
+                };
                 self.copy_selection(now, client, copying.pane, &selection, cmds);
                 return self.leave_copy(client);
             }
-            KeyCode::Char(c @ ('/' | '?')) if plain => {
-                let of = Prompted::Search(c == '/');
-                return self.overlay(client, Overlay::Prompt { of, input: Line::default() });
+            KeyCode::Char(c @ ('f' | 'F' | 't' | 'T')) if plain => {
+                copying.waits = Some(Waits::For { forward: c.is_lowercase(), till: c.eq_ignore_ascii_case(&'t') });
+                copying.count = counted;
             }
+            KeyCode::Char(c @ (';' | ',')) if plain => {
+                let Some(find) = copying.find else {
+                    let text = "no character was gone to yet: f F t T go to one, ; and , repeat that";
+                    return self.say(now, Level::Info, text, Some(client));
+                };
+                let find = if c == ';' { find } else { find.turned() };
+                copying.at = motion::go(screen, copying.at, Motion::To(find, true), count);
+            }
+            KeyCode::Char('g') if plain => {
+                copying.waits = Some(Waits::G(copying.at));
+                copying.count = counted;
+                copying.at = line_number(screen, copying.at, counted.unwrap_or(1));
+            }
+            KeyCode::Char('G') if plain => {
+                copying.at = match counted {
+                    Some(line) => line_number(screen, copying.at, line),
+                    None => motion::go(screen, copying.at, Motion::Last, 1),
+                };
+            }
+            KeyCode::Char(c @ ('/' | '?')) if plain => return self.begin_search(client, copying, c == '/', count),
             KeyCode::Char(c @ ('n' | 'N')) if plain => {
-                let Some((query, down)) = copying.search.clone() else {
+                let Some(searched) = &copying.search else {
                     return self.say(now, Level::Info, "nothing was searched yet: / searches", Some(client));
                 };
-                return self.search(now, client, &query, down == (c == 'n'), down);
+                let (finder, down) = (searched.finder.clone(), searched.down);
+                return self.search(now, client, copying, (finder, down, down == (c == 'n')), count, cmds);
             }
-            code => match motion(screen, &copying, code, key.mods) {
-                Some(at) => copying.at = at,
-                None => {
-                    let text = "copy mode: hjkl w b 0 $ g G move · v V Ctrl+V mark · y copies · / searches · q leaves";
-                    return self.say(now, Level::Info, text, Some(client));
-                }
+            KeyCode::Char(c @ ('*' | '#')) if plain => {
+                return self.search_word(now, client, copying, c == '*', count, cmds);
+            }
+            code => match scrolled(screen, &mut copying, offset, (code, key.mods), count) {
+                Some(offset) => view = Some(offset),
+                None => match motion(screen, &copying, offset, code, key.mods, count) {
+                    Some(at) => copying.at = at,
+                    None => return self.say(now, Level::Info, KEYS, Some(client)),
+                },
             },
         }
-        self.show_copying(now, client, copying, cmds);
+        self.show_copying(now, client, copying, view, cmds);
     }
 
-    /// Shows the place of copy mode: scrolled into sight, with the marks.
-    fn show_copying(&mut self, now: Moment, client: ClientId, copying: Copying, cmds: &mut Vec<Cmd>) {
+    /// Shows the place of copy mode with its marks: as many lines back as given, else scrolled as little as brings it
+    /// into sight.
+    pub(super) fn show_copying(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        copying: Copying,
+        view: Option<usize>,
+        cmds: &mut Vec<Cmd>,
+    ) {
         let session = copying.session.clone();
         let Some(screen) = self.work.screens.get(&session) else { return };
-        let offset = self.offset(client, &session);
+        let offset = view.unwrap_or_else(|| self.offset(client, &session));
         let view = screen.view_at(offset);
         let (top, rows) = (view.line_at(0), u64::from(view.rows()));
         let back = |line: u64| usize::try_from(screen.first_line().saturating_sub(line)).unwrap_or(usize::MAX);
@@ -128,8 +217,7 @@ impl Model {
             offset
         };
         let place = Scrolled::at(screen, offset);
-        let selection =
-            copying.mark.map(|(anchor, kind)| Selection { kind, anchor, head: copying.at, epoch: copying.epoch });
+        let selection = marked(&copying);
         let Some(c) = self.clients.get_mut(&client) else { return };
         c.scroll.insert(session.clone(), place);
         c.marked = selection.map(|s| (copying.pane, s));
@@ -137,31 +225,11 @@ impl Model {
         c.dirty = true;
         self.acted(now, &session, false, cmds);
     }
+}
 
-    /// Searches from the cursor of copy mode. `downwards` is the way to go now, `kept` what `n` repeats.
-    pub(super) fn search(&mut self, now: Moment, client: ClientId, query: &str, downwards: bool, kept: bool) {
-        let Some(mut copying) = self.clients.get(&client).and_then(|c| c.copying.clone()) else { return };
-        let Some(screen) = self.work.screens.get(&copying.session) else { return };
-        let found = Search::new(screen, query, copying.at);
-        let all = found.matches();
-        let next = if downwards {
-            all.iter().find(|m| m.start > copying.at).or(all.first())
-        } else {
-            all.iter().rev().find(|m| m.start < copying.at).or(all.last())
-        };
-        copying.search = Some((query.to_owned(), kept));
-        match next {
-            Some(found) => {
-                let at = all.iter().position(|m| m == found).map_or(0, |i| i + 1);
-                let count = all.len();
-                copying.at = found.start;
-                self.say(now, Level::Info, format!("`{query}`: {at} of {count}"), Some(client));
-            }
-            None => self.say(now, Level::Warning, format!("`{query}` is not in this text"), Some(client)),
-        }
-        let mut cmds = Vec::new();
-        self.show_copying(now, client, copying, &mut cmds);
-    }
+/// What is marked, up to the cursor.
+fn marked(copying: &Copying) -> Option<Selection> {
+    copying.mark.map(|(anchor, kind)| Selection { kind, anchor, head: copying.at, epoch: copying.epoch })
 }
 
 fn toggle(copying: &mut Copying, kind: SelectionKind) {
@@ -172,132 +240,91 @@ fn toggle(copying: &mut Copying, kind: SelectionKind) {
     };
 }
 
-/// Where a motion leads.
-fn motion(screen: &Screen, copying: &Copying, code: KeyCode, mods: KeyModifiers) -> Option<Pos> {
-    let at = copying.at;
-    let (rows, cols) = (u64::from(screen.size().rows), screen.size().cols);
-    let first = screen.first_line().saturating_sub(screen.history_len() as u64);
-    let last = screen.first_line() + rows.saturating_sub(1);
-    let line = |n: u64| Pos { line: n.clamp(first, last), col: at.col };
-    let ctrl = mods == KeyModifiers::CONTROL;
-    if !mods.is_empty() && !ctrl {
+/// The row with that number, from 1, of those that are kept.
+fn line_number(screen: &Screen, at: Pos, number: u32) -> Pos {
+    let kept = screen.lines();
+    let line = kept.start.saturating_add(u64::from(number.max(1)) - 1);
+    Pos { line: line.min(kept.end.saturating_sub(1)), ..at }
+}
+
+/// Keys that scroll the text: how far back it is then. Pages take the cursor along; single lines leave it, as long as it
+/// is in sight.
+fn scrolled(
+    screen: &Screen,
+    copying: &mut Copying,
+    offset: usize,
+    (code, mods): (KeyCode, KeyModifiers),
+    count: u32,
+) -> Option<usize> {
+    let rows = u64::from(screen.size().rows);
+    let (ctrl, plain) = (mods == KeyModifiers::CONTROL, mods.is_empty());
+    let (by, down, page) = match code {
+        KeyCode::Char('u') if ctrl => (rows / 2, false, true),
+        KeyCode::Char('d') if ctrl => (rows / 2, true, true),
+        KeyCode::Char('b') if ctrl => (rows, false, true),
+        KeyCode::Char('f') if ctrl => (rows, true, true),
+        KeyCode::PageUp if plain => (rows, false, true),
+        KeyCode::PageDown if plain => (rows, true, true),
+        KeyCode::Char('y') | KeyCode::Up if ctrl => (1, false, false),
+        KeyCode::Char('e') | KeyCode::Down if ctrl => (1, true, false),
+        KeyCode::Char('K') if plain => (1, false, false),
+        KeyCode::Char('J') if plain => (1, true, false),
+        _ => return None,
+    };
+    let by = by.max(1).saturating_mul(count.into());
+    let lines = usize::try_from(by).unwrap_or(usize::MAX);
+    let to = if down { offset.saturating_sub(lines) } else { offset.saturating_add(lines).min(screen.history_len()) };
+    let kept = screen.lines();
+    let last = kept.end.saturating_sub(1);
+    let line = &mut copying.at.line;
+    if page {
+        *line = if down { line.saturating_add(by).min(last) } else { line.saturating_sub(by).max(kept.start) };
+    } else {
+        let top = screen.view_at(to).line_at(0);
+        *line = (*line).clamp(top, top + rows.saturating_sub(1));
+    }
+    Some(to)
+}
+
+/// Where a key leads.
+fn motion(
+    screen: &Screen,
+    copying: &Copying,
+    offset: usize,
+    code: KeyCode,
+    mods: KeyModifiers,
+    count: u32,
+) -> Option<Pos> {
+    if !mods.is_empty() {
         return None;
     }
-    Some(match code {
-        KeyCode::Char('u') if ctrl => line(at.line.saturating_sub(rows / 2)),
-        KeyCode::Char('d') if ctrl => line(at.line + rows / 2),
-        KeyCode::Char('b') if ctrl => line(at.line.saturating_sub(rows)),
-        KeyCode::Char('f') if ctrl => line(at.line + rows),
-        _ if ctrl => return None,
-        KeyCode::PageUp => line(at.line.saturating_sub(rows)),
-        KeyCode::PageDown => line(at.line + rows),
-        KeyCode::Char('h') | KeyCode::Left => Pos { col: at.col.saturating_sub(1), ..at },
-        KeyCode::Char('l') | KeyCode::Right => Pos { col: (at.col + 1).min(cols.saturating_sub(1)), ..at },
-        KeyCode::Char('j') | KeyCode::Down => line(at.line + 1),
-        KeyCode::Char('k') | KeyCode::Up => line(at.line.saturating_sub(1)),
-        KeyCode::Char('0') | KeyCode::Home => Pos { col: 0, ..at },
-        KeyCode::Char('^') => Pos { col: first_used(&text_of(screen, at.line)), ..at },
-        KeyCode::Char('$') | KeyCode::End => Pos { col: last_used(&text_of(screen, at.line)), ..at },
-        KeyCode::Char('g') => line(first),
-        KeyCode::Char('G') => line(last),
-        KeyCode::Char('H') => line(top_of(screen, copying)),
-        KeyCode::Char('L') => line(top_of(screen, copying) + rows.saturating_sub(1)),
-        KeyCode::Char('w') => word(screen, at, last, true),
-        KeyCode::Char('b') => word(screen, at, first, false),
-        KeyCode::Char('e') => word_end(screen, at, last),
+    let at = copying.at;
+    let rows = u64::from(screen.size().rows);
+    let top = screen.view_at(offset).line_at(0);
+    let motion = match code {
+        // In sight: a count is the line from that edge.
+        KeyCode::Char('H') => return Some(Pos { line: top + (u64::from(count) - 1).min(rows - 1), ..at }),
+        KeyCode::Char('M') => return Some(Pos { line: top + (rows - 1) / 2, ..at }),
+        KeyCode::Char('L') => {
+            return Some(Pos { line: top + (rows - 1).saturating_sub(u64::from(count) - 1), ..at });
+        }
+        KeyCode::Char('h') | KeyCode::Left | KeyCode::Backspace => Motion::Left,
+        KeyCode::Char('l') | KeyCode::Right => Motion::Right,
+        KeyCode::Char('j') | KeyCode::Down => Motion::Down,
+        KeyCode::Char('k') | KeyCode::Up => Motion::Up,
+        KeyCode::Char('0') | KeyCode::Home => Motion::LineStart,
+        KeyCode::Char('^') => Motion::LineText,
+        KeyCode::Char('$') | KeyCode::End => Motion::LineEnd,
+        KeyCode::Char('w') => Motion::NextWord(Words::Small),
+        KeyCode::Char('W') => Motion::NextWord(Words::Big),
+        KeyCode::Char('b') => Motion::PreviousWord(Words::Small),
+        KeyCode::Char('B') => Motion::PreviousWord(Words::Big),
+        KeyCode::Char('e') => Motion::NextEnd(Words::Small),
+        KeyCode::Char('E') => Motion::NextEnd(Words::Big),
+        KeyCode::Char('{') => Motion::ParagraphUp,
+        KeyCode::Char('}') => Motion::ParagraphDown,
+        KeyCode::Char('%') => Motion::Bracket,
         _ => return None,
-    })
-}
-
-/// The line on top while copy mode shows its cursor near the bottom: as far up as keeps the cursor in sight.
-fn top_of(screen: &Screen, copying: &Copying) -> u64 {
-    copying
-        .at
-        .line
-        .saturating_sub(u64::from(screen.size().rows.saturating_sub(1)))
-        .max(screen.first_line().saturating_sub(screen.history_len() as u64))
-}
-
-/// The cells of a line, one text for each column.
-fn text_of(screen: &Screen, line: u64) -> Vec<String> {
-    let (offset, row) = match screen.first_line().checked_sub(line) {
-        Some(back) => (usize::try_from(back).unwrap_or(usize::MAX), 0),
-        None => (0, line - screen.first_line()),
     };
-    let mut out = vec![String::new(); usize::from(screen.size().cols)];
-    let Ok(row) = u16::try_from(row) else { return out };
-    screen.view_at(offset).for_each_in_row(row, |col, cell| {
-        if let Some(slot) = out.get_mut(usize::from(col)) {
-            cell.text.clone_into(slot);
-        }
-    });
-    out
-}
-
-fn blank(cell: &str) -> bool {
-    cell.trim().is_empty()
-}
-
-fn first_used(cells: &[String]) -> u16 {
-    cells.iter().position(|c| !blank(c)).unwrap_or(0) as u16
-}
-
-fn last_used(cells: &[String]) -> u16 {
-    cells.iter().rposition(|c| !blank(c)).unwrap_or(0) as u16
-}
-
-/// Blank, letters, or signs: words are runs of one kind, as in vi.
-fn kind(cell: &str) -> u8 {
-    match cell.chars().next() {
-        None | Some(' ') => 0,
-        Some(c) if c.is_alphanumeric() || c == '_' => 1,
-        Some(_) => 2,
-    }
-}
-
-/// The start of the next word, or of this or the one before; stops at `end`.
-fn word(screen: &Screen, at: Pos, end: u64, forward: bool) -> Pos {
-    let mut line = at.line;
-    let mut cells = text_of(screen, line);
-    let starts =
-        |cells: &[String], i: usize| kind(&cells[i]) != 0 && (i == 0 || kind(&cells[i - 1]) != kind(&cells[i]));
-    let mut from = usize::from(at.col);
-    let mut fresh = false;
-    loop {
-        let found = if forward {
-            let skip = if fresh { 0 } else { from + 1 };
-            (skip..cells.len()).find(|i| starts(&cells, *i))
-        } else {
-            let upto = if fresh { cells.len() } else { from.min(cells.len()) };
-            (0..upto).rev().find(|i| starts(&cells, *i))
-        };
-        if let Some(col) = found {
-            return Pos { line, col: col as u16 };
-        }
-        if line == end {
-            return Pos { line, col: if forward { last_used(&cells) } else { 0 } };
-        }
-        line = if forward { line + 1 } else { line - 1 };
-        cells = text_of(screen, line);
-        from = 0;
-        fresh = true;
-    }
-}
-
-/// The end of this or the next word; stops at `end`.
-fn word_end(screen: &Screen, at: Pos, end: u64) -> Pos {
-    let mut line = at.line;
-    let mut from = usize::from(at.col) + 1;
-    loop {
-        let cells = text_of(screen, line);
-        let ends = |i: usize| kind(&cells[i]) != 0 && (i + 1 == cells.len() || kind(&cells[i + 1]) != kind(&cells[i]));
-        if let Some(col) = (from..cells.len()).find(|i| ends(*i)) {
-            return Pos { line, col: col as u16 };
-        }
-        if line == end {
-            return Pos { line, col: last_used(&cells) };
-        }
-        line += 1;
-        from = 0;
-    }
+    Some(motion::go(screen, at, motion, count.max(1)))
 }

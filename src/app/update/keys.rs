@@ -300,7 +300,7 @@ impl Model {
             return;
         }
         self.made_active(client);
-        if self.overlay_paste(client, text) {
+        if self.overlay_paste(now, client, text, cmds) {
             return;
         }
         let nav = self.in_nav(client);

@@ -15,6 +15,7 @@ mod mouse;
 mod needs;
 mod overlay;
 mod panes;
+mod search;
 mod sessions;
 mod sidebar;
 mod timer;

@@ -59,6 +59,9 @@ impl Model {
                 }
                 .map(|selected| Overlay::List { of, input, selected })
             }
+            Overlay::Prompt { of: Prompted::Search(seeking), input } => {
+                self.search_key(now, client, *seeking, input, key, cmds)
+            }
             Overlay::Prompt { of, mut input } => match key.code {
                 KeyCode::Esc => None,
                 KeyCode::Enter => {
@@ -112,10 +115,14 @@ impl Model {
     }
 
     /// A paste while something lies over the screen. False if nothing does.
-    pub(super) fn overlay_paste(&mut self, client: ClientId, text: &str) -> bool {
+    pub(super) fn overlay_paste(&mut self, now: Moment, client: ClientId, text: &str, cmds: &mut Vec<Cmd>) -> bool {
         let Some(c) = self.clients.get_mut(&client) else { return false };
         let Some(overlay) = &mut c.overlay else { return false };
         match overlay {
+            Overlay::Prompt { of: Prompted::Search(_), .. } => {
+                self.search_paste(now, client, text, cmds);
+                return true;
+            }
             Overlay::List { input, selected, .. } => {
                 input.paste(text);
                 *selected = 0;
@@ -182,11 +189,8 @@ impl Model {
                 let request = Request::Rename { env: env.clone(), name: text.to_owned() };
                 self.order(now, client, request, cmds);
             }
-            Prompted::Search(down) => {
-                if !text.is_empty() {
-                    self.search(now, client, text, *down, *down);
-                }
-            }
+            // Found while it was typed.
+            Prompted::Search(_) => {}
         }
     }
 

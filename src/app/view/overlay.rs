@@ -2,6 +2,8 @@
 
 use super::super::client::Leader;
 use super::super::command::{Action, COMMANDS, Section};
+use super::super::copy::Seeking;
+use super::super::input::Line;
 use super::super::model::Model;
 use super::super::msg::ClientId;
 use super::super::overlay::{Dialog, Listed, Overlay as State, Prompted};
@@ -95,8 +97,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                     let name = model.state.environments.get(id).map_or("", |e| e.name.as_str());
                     format!("new name of {name}")
                 }
-                Prompted::Search(true) => "search downwards".to_owned(),
-                Prompted::Search(false) => "search upwards".to_owned(),
+                Prompted::Search(seeking) => return Some(search(model, client, seeking, input)),
             };
             let problem = prompt_problem(model, of, input.text());
             Overlay::Prompt { title, input: input.text().to_owned(), cursor: input.column(), problem }
@@ -123,6 +124,23 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
         State::Details { env, scroll } => super::details::overlay(model, env, *scroll),
         State::Explain { env, scroll } => explain(model, now, env, *scroll),
     })
+}
+
+/// The line in which a search is typed.
+fn search(model: &Model, client: ClientId, seeking: &Seeking, input: &Line) -> Overlay {
+    let searched = model.clients.get(&client).and_then(|c| c.copying.as_ref()).and_then(|c| c.search.as_ref());
+    let note = match searched.filter(|_| !input.text().is_empty() && seeking.problem.is_none()) {
+        Some(searched) => words::of(searched.count),
+        None => String::new(),
+    };
+    Overlay::Search {
+        down: seeking.down,
+        regex: seeking.regex,
+        input: input.text().to_owned(),
+        cursor: input.column(),
+        note,
+        problem: seeking.problem.clone(),
+    }
 }
 
 fn shown(dialog: &Dialog) -> Overlay {
@@ -197,10 +215,14 @@ fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
     out.push((
         "Copy mode".to_owned(),
         vec![
-            row("hjkl w b e 0 ^ $ g G Ctrl+U Ctrl+D", "move"),
-            row("v V Ctrl+V", "mark characters, lines, a block; o goes to the other end"),
-            row("y Enter", "copy and leave"),
-            row("/ ? n N", "search"),
+            row("hjkl 0 ^ $ g G H M L", "move; a number before a key repeats it, 12G goes to line 12"),
+            row("w b e ge W B E { } %", "by words, paragraphs, to the other bracket"),
+            row("f F t T ; ,", "to a character of the line, again, back"),
+            row("Ctrl+U Ctrl+D PgUp PgDn", "half pages, pages; Ctrl+E Ctrl+Y: one line"),
+            row("v V Ctrl+V", "mark characters, lines, a block; o and O go to the other end"),
+            row("y Enter", "copy and leave; Y the line, D up to its end"),
+            row("/ ? n N", "search while you type; Ctrl+R there: a regular expression"),
+            row("* #", "the word under the cursor, downwards, upwards"),
             row("q Esc", "leave"),
         ],
     ));

@@ -3,13 +3,14 @@
 use super::super::client::Shown;
 use super::super::clip;
 use super::super::command::Action;
+use super::super::copy::Copying;
 use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model, PaneKind, TabState, after};
 use super::super::msg::ClientId;
 use super::super::view_model::{Area, Banner, Level, Pane, PaneContent, Printed};
 use super::{agent, feed, right_of, words};
 use crate::domain::{Deed, Environment, Moment, Origin, Phase, Session, SessionId, SessionState, Span};
-use crate::term;
+use crate::term::{self, Match, Pos, Screen, SelectionKind};
 
 /// Panes narrower than this are not drawn beside a sidebar that lies over them.
 const LEAST: u16 = 6;
@@ -115,6 +116,8 @@ fn session_pane<'a>(
     let ended = session.has_ended();
     let c = model.clients.get(&client);
     let offset = model.offset(client, &session.id);
+    let copying = c.and_then(|c| c.copying.as_ref()).filter(|k| k.pane == pane);
+    let found = copying.zip(screen).map(|(copying, screen)| found(copying, screen, offset)).unwrap_or_default();
     let content = match (screen, &session.state) {
         (Some(screen), SessionState::Running | SessionState::Ended { .. }) => PaneContent::Terminal {
             session: session.id.clone(),
@@ -122,7 +125,9 @@ fn session_pane<'a>(
             offset,
             selection: c.and_then(|c| c.marked.as_ref()).filter(|(p, _)| *p == pane).map(|(_, s)| *s),
             dim: ended,
-            copy_cursor: c.and_then(|c| c.copying.as_ref()).filter(|k| k.pane == pane).and_then(|k| {
+            found: found.0,
+            here: found.1,
+            copy_cursor: copying.and_then(|k| {
                 let row = k.at.line.checked_sub(screen.view_at(offset).line_at(0))?;
                 Some((k.at.col, u16::try_from(row).ok()?))
             }),
@@ -134,7 +139,7 @@ fn session_pane<'a>(
     Pane {
         title: session_title(model, session, env),
         agent: env.and_then(|env| agent::mark(model, env)),
-        marks: session_marks(model, client, pane, session, offset),
+        marks: session_marks(model, copying, session, offset),
         banner: match &session.state {
             SessionState::Ended { exit_code, at, why } => Some(over(model, now, session, env, (*exit_code, *at, why))),
             _ => env.and_then(|e| env_banner(model, now, e)).or_else(|| copy_banner(model, now, client, &session.id)),
@@ -160,17 +165,44 @@ fn session_title(model: &Model, session: &Session, env: Option<&Environment>) ->
     parts.join(" · ")
 }
 
-fn session_marks(model: &Model, client: ClientId, pane: PaneId, session: &Session, offset: usize) -> Vec<String> {
+/// What is found of the last search on the lines in sight, and where the current match begins.
+fn found(copying: &Copying, screen: &Screen, offset: usize) -> (Vec<Match>, Option<Pos>) {
+    let Some(searched) = &copying.search else { return Default::default() };
+    let view = screen.view_at(offset);
+    let top = view.line_at(0);
+    (searched.finder.matches_in(screen, top..top + u64::from(view.rows())), searched.here)
+}
+
+/// How copy mode stands: what is marked, the count that is typed, the search, the line.
+fn copy_marks(copying: &Copying, screen: &Screen) -> Vec<String> {
+    let mut mode = match copying.mark {
+        None => "copy".to_owned(),
+        Some((_, SelectionKind::Character)) => "copy characters".to_owned(),
+        Some((_, SelectionKind::Line)) => "copy lines".to_owned(),
+        Some((_, SelectionKind::Block)) => "copy block".to_owned(),
+    };
+    if let Some(count) = copying.count {
+        mode.push_str(&format!(" {count}"));
+    }
+    let mut marks = vec![mode];
+    if let Some(searched) = &copying.search {
+        marks.push(words::of(searched.count));
+    }
+    let kept = screen.lines();
+    let line = copying.at.line.saturating_sub(kept.start) + 1;
+    marks.push(format!("[{line}/{}]", kept.end - kept.start));
+    marks
+}
+
+fn session_marks(model: &Model, copying: Option<&Copying>, session: &Session, offset: usize) -> Vec<String> {
     let mut marks = Vec::new();
     if let SessionState::Ended { exit_code: Some(code), .. } = session.state {
         marks.push(format!("exit {code}"));
     }
-    let copying = model.clients.get(&client).and_then(|c| c.copying.as_ref()).is_some_and(|k| k.pane == pane);
-    if copying {
-        marks.push("copy".to_owned());
-    }
     if let Some(screen) = model.work.screens.get(&session.id) {
-        if offset > 0 || copying {
+        if let Some(copying) = copying {
+            marks.extend(copy_marks(copying, screen));
+        } else if offset > 0 {
             marks.push(format!("[{offset}/{}]", screen.history_len()));
         }
         let clip = model.work.clips.get(&session.id);

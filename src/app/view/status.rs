@@ -4,7 +4,7 @@ use super::super::client::Shown;
 use super::super::command::Action;
 use super::super::model::{Model, after};
 use super::super::msg::{ClientId, Role};
-use super::super::overlay::Overlay;
+use super::super::overlay::{Overlay, Prompted};
 use super::super::view_model::{Mode, StatusBar};
 use super::words;
 use crate::domain::Moment;
@@ -125,6 +125,7 @@ fn over(model: &Model, client: ClientId) -> Vec<(&'static str, &'static str)> {
             ("j/k", "move"),
         ],
         Some(Overlay::Form(_)) => vec![("Enter", "choose"), ("↑/↓", "field"), ("←/→", "change"), ("Esc", "close")],
+        Some(Overlay::Prompt { of: Prompted::Search(_), .. }) => vec![("Enter", "stay"), ("Esc", "back")],
         Some(Overlay::Prompt { .. }) => vec![("Enter", "accept"), ("Esc", "close")],
         Some(Overlay::List { .. }) => vec![("Enter", "choose"), ("↑/↓", "move"), ("Esc", "close")],
         Some(Overlay::Dialog(_)) => vec![("Enter", "choose"), ("←/→", "move"), ("Esc", "close")],

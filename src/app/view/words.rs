@@ -136,3 +136,12 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     }
     out
 }
+
+/// Which one of how many.
+#[must_use]
+pub fn of((at, count): (usize, usize)) -> String {
+    match count {
+        0 => "none".to_owned(),
+        _ => format!("{at} of {count}"),
+    }
+}

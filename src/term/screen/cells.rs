@@ -1,6 +1,6 @@
 //! Cells of the emulator → cells of the view.
 
-use super::super::view::{Attrs, Cell, Color, Style, Underline};
+use super::super::view::{Attrs, Cell, Color, Found, Style, Underline};
 use super::emulator::{self, Flags, Line, NamedColor};
 use super::{Emulator, Screen};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -63,6 +63,7 @@ impl Screen {
                     style: self.style_of(cell),
                     link: link.as_ref().map(emulator::Link::uri),
                     selected: selected.is_some_and(|(from, to)| col16 <= to && col16 + width as u16 > from),
+                    found: Found::No,
                 },
             );
             col += width;
