@@ -1,4 +1,4 @@
-//! `util`: what is made from the definition of the commands (manual, completions), and the schema of the protocol.
+//! `util`: what is made from the definition of the commands (manual, completions), the schema of the protocol, and what shells load to mark prompts.
 
 use super::complete::VARIABLE;
 use super::context::Context;
@@ -18,6 +18,13 @@ const NAME: &str = "hermes-tui";
 /// The schema as the repository has it.
 const PROTOCOL: &str = include_str!("../../assets/protocol.schema.json");
 
+/// What shells load to mark prompts.
+const INTEGRATIONS: [(&str, &str); 3] = [
+    ("bash", include_str!("../../assets/shell/integration.bash")),
+    ("zsh", include_str!("../../assets/shell/integration.zsh")),
+    ("fish", include_str!("../../assets/shell/integration.fish")),
+];
+
 #[derive(Subcommand, Debug)]
 pub(super) enum Util {
     /// Print the manual page; with --dir a page for each verb
@@ -31,6 +38,16 @@ pub(super) enum Util {
                             zsh:  echo 'source <(hermes-tui util completions zsh)' >>~/.zshrc\n\
                             fish: hermes-tui util completions fish >~/.config/fish/completions/hermes-tui.fish")]
     Completions {
+        /// Which shell
+        #[arg(value_parser = PossibleValuesParser::new(["bash", "zsh", "fish"]))]
+        shell: String,
+    },
+    /// Print what a shell loads to tell where prompts, commands and their output begin and end
+    #[command(after_help = "in a sandbox, for its next shells:\n\
+                            hermes-tui util shell-integration bash | hermes-tui exec ENV --shell 'cat >>~/.bashrc'\n\n\
+                            Then Ctrl+B ( goes to the prompt before, in copy mode [ and ] go on, a marks the output of a\n\
+                            command, and the frame shows which commands failed.")]
+    ShellIntegration {
         /// Which shell
         #[arg(value_parser = PossibleValuesParser::new(["bash", "zsh", "fish"]))]
         shell: String,
@@ -53,6 +70,10 @@ pub(super) fn run(context: &Context, verb: Util) -> Result<u8, Failure> {
                 known.write_registration(VARIABLE, NAME, NAME, NAME, &mut script)?;
             }
             text(context, &script)
+        }
+        Util::ShellIntegration { shell } => {
+            let script = INTEGRATIONS.iter().find(|(name, _)| *name == shell).map_or("", |(_, script)| script);
+            text(context, script.as_bytes())
         }
         Util::Protocol => {
             Printer::new().line(PROTOCOL.trim_end())?;

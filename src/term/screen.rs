@@ -7,12 +7,13 @@ mod cells;
 mod changes;
 mod handler;
 mod place;
+mod prompts;
 mod text;
 
 /// What is used of the emulator crate, for this module and its submodules.
 mod emulator {
     pub(super) use alacritty_terminal::event::{Event, EventListener};
-    pub(super) use alacritty_terminal::grid::{Dimensions, Scroll};
+    pub(super) use alacritty_terminal::grid::{Dimensions, Grid, Scroll};
     pub(super) use alacritty_terminal::index::{Column, Line};
     pub(super) use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink as Link};
     pub(super) use alacritty_terminal::term::color::COUNT as COLOR_COUNT;
@@ -33,6 +34,7 @@ pub(super) use cells::Text;
 use changes::Changes;
 use emulator::{Config, Dimensions, Event, EventListener, NamedColor, Processor, Term, TermMode, Timeout};
 use handler::Watched;
+pub use prompts::Prompt;
 use std::cell::Cell as StdCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -213,6 +215,8 @@ pub struct Screen {
     stale: bool,
     was_alternate: bool,
     changes: Changes,
+    /// In order. Never more than lines are kept: each begins on a line of its own.
+    prompts: Vec<Prompt>,
     dead: Option<String>,
 }
 
@@ -236,6 +240,7 @@ impl Screen {
             stale: false,
             was_alternate: false,
             changes: Changes::default(),
+            prompts: Vec::new(),
             dead: None,
         }
     }
@@ -250,13 +255,24 @@ impl Screen {
             if overdue {
                 screen.parser.stop_sync(&mut Watched { term: &mut screen.term, policy: &mut screen.policy });
             }
-            let Screen { term, parser, guard, policy, .. } = screen;
-            guard.scan(now, bytes, |piece| match piece {
-                Piece::Text(text) if !parser.sync_timeout().pending => Watched { term, policy }.print(parser, text),
-                Piece::Bytes(bytes) | Piece::Text(bytes) => parser.advance(&mut Watched { term, policy }, bytes),
-                Piece::Event(ScreenEvent::Title(title)) => policy.set_title(title),
-                Piece::Event(event) => policy.events.push(event),
+            let mut guard = std::mem::take(&mut screen.guard);
+            guard.scan(now, bytes, |piece| {
+                let Screen { term, parser, policy, .. } = &mut *screen;
+                match piece {
+                    Piece::Text(text) if !parser.sync_timeout().pending => Watched { term, policy }.print(parser, text),
+                    Piece::Bytes(bytes) | Piece::Text(bytes) => parser.advance(&mut Watched { term, policy }, bytes),
+                    Piece::Event(ScreenEvent::Title(title)) => policy.set_title(title),
+                    Piece::Event(event) => {
+                        // While drawing is held back nobody knows where the cursor will be.
+                        if let (ScreenEvent::Prompt(mark), false) = (&event, parser.sync_timeout().pending) {
+                            screen.count_scrolled();
+                            screen.note_prompt(*mark);
+                        }
+                        screen.policy.events.push(event);
+                    }
+                }
             });
+            screen.guard = guard;
         })
     }
 
@@ -317,6 +333,7 @@ impl Screen {
         self.guard = Guard::default();
         self.bookmarked = false;
         self.epoch += 1;
+        self.prompts.clear();
         self.changes.all(&self.term);
         let text = format!("{}\r\n[the terminal emulation failed: {message}]", last.replace('\n', "\r\n"));
         let mut quiet = Policy::default();
@@ -364,6 +381,7 @@ impl Screen {
         rows * row
             + marked * MARKED_CELL
             + 2 * (self.policy.links * LINK + self.policy.link_bytes)
+            + self.prompts.capacity() * size_of::<Prompt>()
             + self.parser.sync_bytes_count()
     }
 

@@ -206,3 +206,98 @@ fn characters_paragraphs_and_brackets() {
     assert_eq!(pair(at(7, 0)), at(4, 17));
     assert_eq!(pair(at(1, 0)), at(1, 0), "none");
 }
+
+/// What a shell with integration prints for a command.
+fn command(screen: &mut Screen, text: &str, output: &str, exit: i32) {
+    feed(screen, &format!("\x1b]133;A\x07$ \x1b]133;B\x07{text}\r\n\x1b]133;C\x07{output}\x1b]133;D;{exit}\x07"));
+}
+
+/// The first word of each prompt's line and its exit code, to see that they are where they belong.
+fn prompts(screen: &Screen) -> Vec<(String, Option<i32>)> {
+    let text = |at: Pos| select(screen, SelectionKind::Line, at, at).text(screen).unwrap_or_default();
+    screen.prompts().iter().map(|prompt| (text(prompt.at), prompt.exit)).collect()
+}
+
+fn output(screen: &Screen, line: u64) -> String {
+    let (from, to) = screen.output_at(line).expect("an output");
+    select(screen, SelectionKind::Character, from, to).text(screen).unwrap()
+}
+
+#[test]
+fn prompts_are_where_they_were_told_and_go_with_their_lines() {
+    let mut screen = Screen::new(Size { rows: 4, cols: 20 }, 6);
+    command(&mut screen, "one", "a\r\nb\r\n", 0);
+    command(&mut screen, "two", "no line end", 3);
+    feed(&mut screen, "\r\n\x1b]133;A\x07$ \x1b]133;B\x07");
+    assert_eq!(prompts(&screen), [("$ one".into(), Some(0)), ("$ two".into(), Some(3)), ("$".into(), None)]);
+    let [one, two, _] = screen.prompts() else { panic!("three") };
+    assert_eq!((output(&screen, one.at.line).as_str(), output(&screen, one.at.line + 1).as_str()), ("a\nb", "a\nb"));
+    assert_eq!(output(&screen, two.at.line), "no line end");
+    assert_eq!(screen.output_at(two.at.line + 2), None, "nothing runs at the last prompt");
+    feed(&mut screen, "tail\r\n\x1b]133;C\x07so far");
+    assert_eq!(output(&screen, screen.prompts()[2].at.line), "so far", "it runs");
+    (0..7).for_each(|_| drop(feed(&mut screen, "more\r\n")));
+    assert_eq!(prompts(&screen)[0].0, "$ tail", "the others were shed with their lines");
+    feed(&mut screen, &"more\r\n".repeat(50));
+    assert_eq!(prompts(&screen), []);
+    feed(&mut screen, "\x1b]133;D;1\x07\x1b]133;A\x07$ ");
+    assert_eq!(prompts(&screen), [("$".into(), None)]);
+}
+
+#[test]
+fn a_prompt_that_is_drawn_again_is_one_and_one_that_is_written_over_is_none() {
+    let mut screen = screen(10, 20);
+    feed(&mut screen, "\x1b]133;A\x07$ \x1b]133;B\x07\r\x1b[K\x1b]133;A\x07% \x1b]133;B\x07x");
+    assert_eq!(prompts(&screen), [("% x".into(), None)]);
+    feed(&mut screen, "\r\n\x1b]133;C\x07\x1b]133;D;0\x07");
+    command(&mut screen, "y", "", 0);
+    assert_eq!(screen.prompts().len(), 2);
+    assert_eq!(screen.output_at(screen.prompts()[1].at.line), None, "it printed nothing");
+    feed(&mut screen, "\x1b[H\x1b[2J\x1b[3J\x1b]133;A\x07$ ");
+    assert_eq!(prompts(&screen), [("$".into(), None)], "cleared");
+    feed(&mut screen, "\x1b[?1049h\x1b]133;A\x07in a program\x1b]133;D;0\x07");
+    assert_eq!(screen.prompts(), [], "a program that uses the whole screen has none");
+    feed(&mut screen, "\x1b[?1049l");
+    assert_eq!(prompts(&screen), [("$".into(), None)]);
+}
+
+#[test]
+fn prompts_survive_a_reflow_also_of_a_screen_that_is_out_of_sight() {
+    for alternate in [false, true] {
+        let mut screen = Screen::new(Size { rows: 6, cols: 40 }, 200);
+        for n in 0..20 {
+            let long = "long ".repeat(n);
+            command(&mut screen, &format!("c{n}"), &format!("{long}\r\n"), n as i32);
+        }
+        feed(&mut screen, "\x1b]133;A\x07$ last");
+        let before = prompts(&screen);
+        assert_eq!(before.len(), 21);
+        let outputs = |screen: &Screen| {
+            screen
+                .prompts()
+                .iter()
+                .filter_map(|p| screen.output_of(p))
+                .map(|(from, to)| select(screen, SelectionKind::Character, from, to).text(screen).unwrap())
+                .collect::<Vec<_>>()
+        };
+        let printed = outputs(&screen);
+        for cols in [23, 61, 40, 9, 40] {
+            if alternate {
+                feed(&mut screen, "\x1b[?1049h\x1b[H\x1b[31mfull");
+            }
+            screen.resize(Size { rows: 6, cols });
+            if alternate {
+                assert!(screen.text().contains("full"), "{}", screen.text());
+                feed(&mut screen, "\x1b[?1049l");
+            }
+            let now = prompts(&screen);
+            assert_eq!(now, before[before.len() - now.len()..], "at {cols} columns, alternate {alternate}");
+            assert!(now.len() > 10, "{} are left at {cols} columns", now.len());
+            if cols == 40 {
+                assert_eq!(outputs(&screen), printed[before.len() - now.len()..]);
+            }
+        }
+        feed(&mut screen, "\x1b[Ktail\r\n\x1b]133;C\x07out\r\n\x1b]133;D;7\x07\x1b]133;A\x07$ ");
+        assert_eq!(screen.prompts().iter().rev().nth(1).unwrap().exit, Some(7), "and it goes on");
+    }
+}

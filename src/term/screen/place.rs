@@ -71,6 +71,7 @@ impl Screen {
     fn renumber(&mut self, history: i32) {
         self.first_line += history as u64 + self.term.screen_lines() as u64;
         self.epoch += 1;
+        self.prompts.clear();
     }
 
     fn set_bookmark(&mut self) {
@@ -103,6 +104,27 @@ impl Screen {
     fn resize_now(&mut self, size: Size) {
         let before = self.size();
         let history_before = self.term.history_size();
+        // Their lines are wrapped anew, also those of a main screen that is out of sight.
+        let marked = size.cols != before.cols && !self.prompts.is_empty();
+        let out_of_sight = marked && self.is_alternate();
+        if out_of_sight {
+            let counted = self.on_main(|main| {
+                main.count_scrolled();
+                main.clear_bookmark();
+                main.count_places()
+            });
+            let prompts = std::mem::take(&mut self.prompts);
+            self.term.resize(Extent(size));
+            self.on_main(|main| {
+                main.renumber(main.term.history_size() as i32);
+                main.find_places(prompts, counted);
+                main.set_bookmark();
+            });
+            self.epoch += 1;
+            return;
+        }
+        let counted = if marked { self.count_places() } else { Vec::new() };
+        let prompts = if marked { std::mem::take(&mut self.prompts) } else { Vec::new() };
         self.clear_bookmark();
         // The emulator loses the reader's place when lines above are joined: a bookmark travels with the text.
         let offset = self.scroll_offset();
@@ -129,6 +151,7 @@ impl Screen {
         let history = self.term.history_size();
         if size.cols != before.cols {
             self.renumber(history as i32);
+            self.find_places(prompts, counted);
         } else if !self.is_alternate() {
             self.first_line = (self.first_line + history as u64).saturating_sub(history_before as u64);
         }
