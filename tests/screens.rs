@@ -332,6 +332,17 @@ fn copy_mode_with_a_selection() {
 }
 
 #[test]
+fn how_commands_ended_stands_on_the_border() {
+    let shell = shell_for(80, 24);
+    let mut vm = with_shell(80, 24, &shell);
+    if let PaneContent::Terminal { margin, .. } = &mut vm.panes[0].content {
+        *margin = vec![(0, true), (9, false), (200, false)];
+    }
+    check("margin", &vm, &Style::default());
+    check("margin_no_color", &vm, &Style::new(&Theme::dark(), ColourDepth::None, false));
+}
+
+#[test]
 fn a_search_with_all_that_is_found() {
     use hermes_tui::term::Finder;
     for (cols, rows) in [(80, 24), (40, 12)] {

@@ -47,6 +47,14 @@ pub enum Action {
     Clipboard,
     /// Shows where the links in sight lead.
     Links,
+    /// A list of what was copied, to paste one.
+    ChooseBuffer,
+    /// Forgets what was copied last.
+    DeleteBuffer,
+    /// Copy mode at the prompt before.
+    PreviousPrompt,
+    /// Copies the output of the last command.
+    CopyOutput,
     /// Keys go to the sidebar.
     Nav,
     /// Keys go to the pane.
@@ -126,15 +134,16 @@ impl Action {
     #[must_use]
     pub fn only_looks(self) -> bool {
         use Action::{
-            Back, Clipboard, CopyCommand, CopyMode, Details, Explain, Filter, Focus, Fold, Help, LastPane, Links, Nav,
-            NeedsMe, NextPane, NextTab, Open, Palette, Pick, PreviousTab, Quit, RowDown, RowFirst, RowLast, RowUp, Tab,
-            ToggleSidebar, Turns,
+            Back, Clipboard, CopyCommand, CopyMode, CopyOutput, Details, Explain, Filter, Focus, Fold, Help, LastPane,
+            Links, Nav, NeedsMe, NextPane, NextTab, Open, Palette, Pick, PreviousPrompt, PreviousTab, Quit, RowDown,
+            RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
         };
         matches!(
             self,
             Back | Clipboard
                 | CopyCommand
                 | CopyMode
+                | CopyOutput
                 | Details
                 | Explain
                 | Filter
@@ -150,6 +159,7 @@ impl Action {
                 | Open
                 | Palette
                 | Pick
+                | PreviousPrompt
                 | PreviousTab
                 | Quit
                 | RowDown
@@ -250,9 +260,13 @@ pub const COMMANDS: &[Command] = commands! {
     Panes "even-out" "even" "Give every pane the same room" ["="] [] [] false Action::EvenOut;
     Panes "synchronise" "sync" "Type into every pane of the tab at once, or no longer" ["y"] [] [] false Action::Synchronise;
     Panes "copy-mode" "copy" "Copy mode: move in the history, search, select" ["[" "pgup"] [] [] false Action::CopyMode;
+    Panes "previous-prompt" "prompt" "Copy mode at the prompt before, where the shell tells its prompts" ["("] [] [] false Action::PreviousPrompt;
+    Panes "copy-output" "output" "Copy the output of the last command, where the shell tells it" ["O"] [] [] false Action::CopyOutput;
     Panes "paste" "paste" "Paste what was copied last" ["]"] [] [] false Action::PasteBuffer;
     Panes "clipboard" "clipboard" "What a program wants to copy: look at it, copy it, or say always or never" ["C"] [] [] false Action::Clipboard;
     Panes "links" "links" "Where the links in sight lead; copy an address" ["u"] [] [] false Action::Links;
+    Panes "choose-buffer" "buffers" "What was copied: choose one to paste" ["#"] [] [] false Action::ChooseBuffer;
+    Panes "delete-buffer" "buffers" "Forget what was copied last" ["-"] [] [] false Action::DeleteBuffer;
     Tabs "new-tab" "new tab" "A new shell in a tab of its own" ["c"] [] [] false Action::NewTab;
     Tabs "next-tab" "tabs" "The next tab" ["n"] ["tab"] [] true Action::NextTab;
     Tabs "previous-tab" "tabs" "The tab before" ["p"] ["shift+tab"] [] true Action::PreviousTab;

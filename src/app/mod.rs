@@ -8,11 +8,12 @@
 //! | [`msg`], [`mod@update`] | what comes in, and what then changes and goes out |
 //! | [`command`] | the one table of commands with their keys |
 //! | [`layout`], [`frame`] | rectangles |
-//! | [`feed`], [`copy`], [`overlay`], [`form`], [`input`] | parts of the model |
+//! | [`feed`], [`copy`], [`buffers`], [`overlay`], [`form`], [`input`] | parts of the model |
 //! | `clip` | what programs want to put on a person's clipboard |
 //! | [`needs`] | what needs a person, in order of urgency |
 //! | [`mod@view_model`], `view` | what one client's screen shows |
 
+pub mod buffers;
 pub mod client;
 mod clip;
 pub mod command;

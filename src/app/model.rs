@@ -1,6 +1,7 @@
 //! What the screen knows: shared things (tabs, split trees, screens, feeds) apart from what each client has of its own
 //! (focus, mode, scroll, overlay), so that several terminals can look at one host.
 
+use super::buffers::Buffers;
 use super::client::{Changed, Client, RowKey};
 use super::clip::Clips;
 use super::command::Bindings;
@@ -81,8 +82,8 @@ pub struct Workspace {
     pub seen: BTreeMap<EnvId, Seen>,
     /// What was found on this machine.
     pub found: Vec<(String, String, bool)>,
-    /// What was copied last.
-    pub buffer: String,
+    /// What was copied.
+    pub buffers: Buffers,
     /// What programs want to copy, and what a person said to that.
     pub clips: Clips,
     /// What was typed into sessions that are still opening.

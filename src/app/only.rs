@@ -30,7 +30,16 @@ impl Action {
     pub fn fits_one_session(self) -> bool {
         matches!(
             self,
-            Self::Quit | Self::CopyMode | Self::PasteBuffer | Self::SendLeader | Self::Clipboard | Self::Links
+            Self::Quit
+                | Self::CopyMode
+                | Self::PreviousPrompt
+                | Self::CopyOutput
+                | Self::PasteBuffer
+                | Self::ChooseBuffer
+                | Self::DeleteBuffer
+                | Self::SendLeader
+                | Self::Clipboard
+                | Self::Links
         )
     }
 }

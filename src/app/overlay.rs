@@ -66,6 +66,8 @@ pub enum Listed {
     Commands,
     /// Tabs, panes and environments.
     Places,
+    /// What was copied.
+    Buffers,
     /// Containers that are not listed; `None` while they are asked for.
     Containers(Option<Containers>),
     /// Links that were in sight.

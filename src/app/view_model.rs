@@ -295,6 +295,8 @@ pub enum PaneContent<'a> {
         found: Vec<Match>,
         /// Where the match begins that the cursor went to.
         here: Option<Pos>,
+        /// Rows of prompts whose command has ended, and whether it succeeded.
+        margin: Vec<(u16, bool)>,
         /// Ended or lost: drawn dim.
         dim: bool,
         /// The cursor in copy mode, in cells of the pane.

@@ -16,6 +16,7 @@ const ON_HOST: &str = " HOST (not isolated) ";
 pub(super) fn draw(canvas: &mut Canvas<'_>, panes: &[Pane<'_>], keys: bool, now: Moment) {
     for pane in panes {
         content(canvas, pane, now);
+        margin(canvas, pane);
     }
     // Columns taken in border lines, because the lower edge of one pane is the upper edge of another.
     let mut taken: Vec<(u16, u16, u16)> = Vec::new();
@@ -56,6 +57,23 @@ fn content(canvas: &mut Canvas<'_>, pane: &Pane<'_>, now: Moment) {
             }
         }
         PaneContent::Feed(lines) => feed::draw(canvas, lines, inner, now),
+    }
+}
+
+/// How commands ended, on the left border beside their prompts.
+fn margin(canvas: &mut Canvas<'_>, pane: &Pane<'_>) {
+    let PaneContent::Terminal { margin, .. } = &pane.content else { return };
+    let (outer, inner) = (rect(pane.area), rect(pane.inner));
+    let ink = *canvas.ink();
+    for (row, well) in margin {
+        let y = inner.y.saturating_add(*row);
+        // Nothing but the border is written over.
+        if inner.x > outer.x && y < inner.bottom() && y > outer.y && y + 1 < outer.bottom() {
+            // The plain sign for what is done looks like a corner there.
+            let done = if canvas.style.unicode { canvas.glyph().done } else { "v" };
+            let (sign, look) = if *well { (done, ink.ok) } else { (canvas.glyph().failed, ink.danger) };
+            canvas.put(outer.x, y, 1, sign, look);
+        }
     }
 }
 

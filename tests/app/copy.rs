@@ -1,8 +1,9 @@
 //! Copy mode, search, scrolling.
 
 use crate::world::{CLIENT, World};
+use hermes_tui::app::buffers::{Buffers, MAX_BUFFERS, MAX_BYTES};
 use hermes_tui::app::view_model::{Mode, Overlay, PaneContent};
-use hermes_tui::app::{Cmd, Msg};
+use hermes_tui::app::{Changed, Cmd, Msg};
 use hermes_tui::domain::Size;
 
 fn with_lines(count: usize) -> World {
@@ -362,4 +363,94 @@ fn a_pasted_search_is_searched_for() {
     world.keys("C-b [ /");
     world.msg(Msg::Paste { client: CLIENT, text: "line 012\nmore".to_owned() });
     assert_eq!(line(&world), "line 012 alpha-beta gamma");
+}
+
+/// What a shell with integration prints: two commands and a third prompt.
+fn with_prompts() -> World {
+    let mut world = World::with_shell();
+    let session = world.session();
+    for (text, output, exit) in [("make", "a.c\r\nb.c\r\n", 0), ("test", "FAILED\r\n", 2)] {
+        let told = format!("\x1b]133;A\x07$ \x1b]133;B\x07{text}\r\n\x1b]133;C\x07{output}\x1b]133;D;{exit}\x07");
+        world.output(&session, &told);
+    }
+    world.output(&session, "\x1b]133;A\x07$ \x1b]133;B\x07");
+    world
+}
+
+#[test]
+fn prompts_are_gone_to_and_outputs_are_marked() {
+    let mut world = with_prompts();
+    world.keys("C-b (");
+    assert_eq!((world.mode(), line(&world).as_str()), (Mode::Copy, "$ test"));
+    world.keys("[");
+    assert_eq!(line(&world), "$ make");
+    world.keys("[");
+    assert!(world.toasts().contains("no further prompt"), "{}", world.toasts());
+    world.keys("a y");
+    assert_eq!(copied(&world), ["a.c\nb.c"]);
+    world.keys("C-b [ 2 [ ]");
+    assert_eq!(line(&world), "$ test");
+    world.keys("j a y C-b O");
+    assert_eq!(copied(&world)[1..], ["FAILED", "FAILED"]);
+    let mut world = World::with_shell();
+    world.keys("C-b (");
+    assert!(world.mode() == Mode::Pane && world.toasts().contains("shell-integration"), "{}", world.toasts());
+}
+
+#[test]
+fn how_a_command_ended_is_told_beside_its_prompt_wherever_that_is() {
+    let mut world = with_prompts();
+    let session = world.session();
+    let margin = |world: &World| {
+        world.focused(|p| if let PaneContent::Terminal { margin, .. } = &p.content { margin.clone() } else { vec![] })
+    };
+    assert_eq!(margin(&world), [(0, true), (3, false)]);
+    world.output(&session, &"\r\n".repeat(32));
+    assert_eq!(margin(&world), [(1, false)], "it goes with its line");
+    world.model.drawn(CLIENT);
+    world.output(&session, "x");
+    assert_eq!(world.model.changed(CLIENT), Changed::Output, "nothing beside the text changed");
+    world.output(&session, "\r\n\r\n");
+    assert_eq!(world.model.changed(CLIENT), Changed::All, "what stands on the border moved");
+    world.keys("C-b [ g");
+    assert_eq!(margin(&world), [(0, true), (3, false)]);
+}
+
+#[test]
+fn what_was_copied_is_kept_and_can_be_chosen() {
+    let mut world = with_lines(3);
+    let session = world.session();
+    world.keys("C-b #");
+    assert!(world.toasts().contains("nothing was copied yet"), "{}", world.toasts());
+    world.keys("C-b [ 1 G Y C-b [ 2 G 0 v l l l y C-b [ 3 G A");
+    world.keys("C-b #");
+    let rows = |world: &World| match world.overlay() {
+        Some(Overlay::Palette { rows, .. }) => rows.into_iter().map(|row| row.0).collect::<Vec<_>>(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(rows(&world), ["lineline 002 alpha-beta gamma", "line 000 alpha-beta gamma"], "appended in its place");
+    world.keys("j Backspace Down Enter");
+    assert_eq!(world.got(&session), "line 000 alpha-beta gamma");
+    world.keys("C-b # C-d");
+    assert_eq!(rows(&world), ["line 000 alpha-beta gamma"]);
+    world.keys("Esc C-b - C-b -");
+    assert!(world.toasts().contains("forgot `line 000"), "{}", world.toasts());
+    world.keys("C-b ]");
+    assert_eq!(world.got(&session), "line 000 alpha-beta gamma", "nothing is left to paste");
+}
+
+#[test]
+fn copied_texts_are_bounded_in_number_and_bytes() {
+    let mut buffers = Buffers::default();
+    (0..200).for_each(|n| buffers.push(format!("text {n}")));
+    assert_eq!((buffers.iter().count(), buffers.newest()), (MAX_BUFFERS, Some("text 199")));
+    buffers.push("text 180".to_owned());
+    assert_eq!(
+        (buffers.iter().count(), buffers.newest(), buffers.get(1)),
+        (MAX_BUFFERS, Some("text 180"), Some("text 199"))
+    );
+    buffers.push("x".repeat(MAX_BYTES - 10));
+    assert!(buffers.iter().count() <= 2 && buffers.newest().is_some_and(|text| text.starts_with('x')));
+    buffers.push("y".repeat(MAX_BYTES + 1));
+    assert_eq!(buffers.iter().count(), 1, "the newest is kept whatever its size");
 }

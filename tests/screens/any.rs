@@ -299,7 +299,7 @@ proptest! {
             content: match p.inside {
                 Inside::Terminal { offset, selection, dim, copy_cursor } => PaneContent::Terminal {
                     session: SessionId::new("s"), screen: &screen, offset, selection, dim, copy_cursor,
-                    found: p.found.0.clone(), here: p.found.1,
+                    found: p.found.0.clone(), here: p.found.1, margin: vec![(3, true), (200, false)],
                 },
                 Inside::Waiting(text) => PaneContent::Waiting(text),
                 Inside::Feed(lines) => PaneContent::Feed(lines),

@@ -162,6 +162,7 @@ pub fn pane<'a>(at: Area, title: &str, focused: bool, screen: &'a Screen) -> Pan
             selection: None,
             found: Vec::new(),
             here: None,
+            margin: Vec::new(),
             dim: false,
             copy_cursor: None,
         },

@@ -50,10 +50,14 @@ impl Model {
                 }
             }
             Action::CopyMode => self.enter_copy(now, client, cmds),
-            Action::PasteBuffer => match self.work.buffer.clone() {
-                text if text.is_empty() => self.say(now, Level::Info, "nothing was copied yet", Some(client)),
-                text => self.type_text(now, client, &text, cmds),
-            },
+            Action::PreviousPrompt => self.enter_copy_at_prompt(now, client, cmds),
+            Action::CopyOutput => self.copy_last_output(now, client, cmds),
+            Action::PasteBuffer => self.paste_buffer(now, client, 0, cmds),
+            Action::ChooseBuffer if self.work.buffers.is_empty() => {
+                self.say(now, Level::Info, "nothing was copied yet", Some(client));
+            }
+            Action::ChooseBuffer => self.list(client, Listed::Buffers),
+            Action::DeleteBuffer => self.delete_buffer(now, client, 0),
             Action::Clipboard => self.ask_clipboard(now, client),
             Action::Links => self.list_links(now, client),
             Action::Nav => self.enter_nav(client),

@@ -92,7 +92,7 @@ impl Model {
             let Some(Wanted { text, .. }) = self.work.clips.pass(&session, now) else { continue };
             let told =
                 format!("{} copied {}: {}", self.session_name(&session), clip::amount(&text), excerpt(&text, 40));
-            self.work.buffer = text.to_string();
+            self.work.buffers.push(text.to_string());
             for client in clients {
                 cmds.push(Cmd::Clipboard { client, text: text.to_string() });
                 self.say(now, Level::Info, told.clone(), Some(client));

@@ -14,7 +14,38 @@ use crossterm::event::{KeyCode, KeyModifiers};
 /// What copy mode says where it has no line of its own.
 const KEYS: &str = "copy mode: hjkl w b e 0 $ g G move · v V Ctrl+V mark · y copies · / searches · q leaves";
 
+/// What is said where no prompt is known.
+const NO_PROMPTS: &str =
+    "no prompt is known here: a shell tells them where `hermes-tui util shell-integration` was set up";
+
 impl Model {
+    /// Copy mode begins at the prompt before the program's cursor.
+    pub(super) fn enter_copy_at_prompt(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+        let session = self.focused_pane(client).and_then(|pane| self.session_of(pane));
+        let screen = session.and_then(|session| self.work.screens.get(session));
+        if screen.is_some_and(|screen| screen.prompts().is_empty()) {
+            return self.say(now, Level::Info, NO_PROMPTS, Some(client));
+        }
+        self.enter_copy(now, client, cmds);
+        self.copy_key(now, client, KeyPress::char('['), cmds);
+    }
+
+    /// Copies what the last command printed that has printed something.
+    pub(super) fn copy_last_output(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
+        let Some(pane) = self.focused_pane(client) else { return };
+        let Some(screen) = self.session_of(pane).and_then(|session| self.work.screens.get(session)) else {
+            return self.say(now, Level::Info, "the focused pane shows no shell", Some(client));
+        };
+        let prompts = screen.prompts();
+        let output = prompts.iter().rev().find_map(|prompt| screen.output_of(prompt));
+        let Some((anchor, head)) = output else {
+            let text = if prompts.is_empty() { NO_PROMPTS } else { "no command has printed anything yet" };
+            return self.say(now, Level::Info, text, Some(client));
+        };
+        let selection = Selection { kind: SelectionKind::Character, anchor, head, epoch: screen.epoch() };
+        self.copy_selection(now, client, pane, &selection, cmds);
+    }
+
     /// Copy mode begins in the focused pane, at the program's cursor.
     pub(super) fn enter_copy(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
         let Some((_, pane)) = self.here(client) else { return };
@@ -135,7 +166,7 @@ impl Model {
                     }
                 }
             }
-            KeyCode::Char('y' | 'Y' | 'D') | KeyCode::Enter if plain => {
+            KeyCode::Char('y' | 'Y' | 'D' | 'A') | KeyCode::Enter if plain => {
                 let selection = match key.code {
                     KeyCode::Char('D') => {
                         let end = motion::go(screen, copying.at, Motion::LineEnd, 1).max(copying.at);
@@ -145,7 +176,8 @@ impl Model {
                     KeyCode::Char('Y') => Selection::line(screen, copying.at),
                     _ => marked(&copying).unwrap_or_else(|| Selection::line(screen, copying.at)),
                 };
-                self.copy_selection(now, client, copying.pane, &selection, cmds);
+                let append = key.code == KeyCode::Char('A');
+                self.copy_or_append(now, client, copying.pane, &selection, append, cmds);
                 return self.leave_copy(client);
             }
             KeyCode::Char(c @ ('f' | 'F' | 't' | 'T')) if plain => {
@@ -171,6 +203,23 @@ impl Model {
                     None => motion::go(screen, copying.at, Motion::Last, 1),
                 };
             }
+            KeyCode::Char(c @ ('[' | ']')) if plain => match prompt(screen, copying.at, c == ']', count) {
+                Some(at) => copying.at = at,
+                None => {
+                    let text = if screen.prompts().is_empty() { NO_PROMPTS } else { "no further prompt that way" };
+                    return self.say(now, Level::Info, text, Some(client));
+                }
+            },
+            KeyCode::Char('a') if plain => match screen.output_at(copying.at.line) {
+                Some((from, to)) => {
+                    copying.mark = Some((from, SelectionKind::Character));
+                    copying.at = to;
+                }
+                None => {
+                    let text = if screen.prompts().is_empty() { NO_PROMPTS } else { "this command printed nothing" };
+                    return self.say(now, Level::Info, text, Some(client));
+                }
+            },
             KeyCode::Char(c @ ('/' | '?')) if plain => return self.begin_search(client, copying, c == '/', count),
             KeyCode::Char(c @ ('n' | 'N')) if plain => {
                 let Some(searched) = &copying.search else {
@@ -238,6 +287,21 @@ fn toggle(copying: &mut Copying, kind: SelectionKind) {
         Some((anchor, _)) => Some((anchor, kind)),
         None => Some((copying.at, kind)),
     };
+}
+
+/// The prompt so many further up or down.
+fn prompt(screen: &Screen, at: Pos, down: bool, count: u32) -> Option<Pos> {
+    let prompts = screen.prompts();
+    let on = count.max(1) as usize - 1;
+    let index = if down {
+        prompts
+            .partition_point(|prompt| prompt.at.line <= at.line)
+            .saturating_add(on)
+            .min(prompts.len().checked_sub(1)?)
+    } else {
+        prompts.partition_point(|prompt| prompt.at.line < at.line).checked_sub(1)?.saturating_sub(on)
+    };
+    prompts.get(index).map(|prompt| prompt.at).filter(|found| if down { found.line > at.line } else { true })
 }
 
 /// The row with that number, from 1, of those that are kept.

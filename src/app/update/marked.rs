@@ -88,7 +88,7 @@ impl Model {
         let lines = text.lines().count();
         let more = if lines > 1 { format!(" ({lines} lines)") } else { String::new() };
         let told = format!("copied {what}`{}`{more}", excerpt(&text, 60));
-        self.work.buffer.clone_from(&text);
+        self.work.buffers.push(text.clone());
         cmds.push(Cmd::Clipboard { client, text });
         self.say(now, Level::Success, told, Some(client));
     }

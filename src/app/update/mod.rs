@@ -3,6 +3,7 @@
 mod act;
 mod ask;
 mod beside;
+mod buffers;
 mod clip;
 mod copy;
 mod dialogs;

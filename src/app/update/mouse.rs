@@ -340,11 +340,31 @@ impl Model {
         selection: &Selection,
         cmds: &mut Vec<Cmd>,
     ) {
+        self.copy_or_append(now, client, pane, selection, false, cmds);
+    }
+
+    /// The same, or after what was copied last.
+    pub(super) fn copy_or_append(
+        &mut self,
+        now: Moment,
+        client: ClientId,
+        pane: PaneId,
+        selection: &Selection,
+        append: bool,
+        cmds: &mut Vec<Cmd>,
+    ) {
         let screen = self.session_of(pane).and_then(|s| self.work.screens.get(s));
         let Some(text) = screen.and_then(|s| selection.text(s)).filter(|t| !t.is_empty()) else { return };
         let (lines, chars) = (text.lines().count(), text.chars().count());
-        let told = if lines > 1 { format!("copied {lines} lines") } else { format!("copied {chars} characters") };
-        self.work.buffer.clone_from(&text);
+        let what = if lines > 1 { format!("{lines} lines") } else { format!("{chars} characters") };
+        let told = if append { format!("appended {what} to what was copied last") } else { format!("copied {what}") };
+        let text = if append {
+            self.work.buffers.append(&text);
+            self.work.buffers.newest().unwrap_or_default().to_owned()
+        } else {
+            self.work.buffers.push(text.clone());
+            text
+        };
         cmds.push(Cmd::Clipboard { client, text });
         self.say(now, Level::Success, told, Some(client));
     }

@@ -6,7 +6,7 @@ use super::super::form::check_name;
 use super::super::model::{Asked, Model, TabId};
 use super::super::msg::{ClientId, Cmd, Container};
 use super::super::overlay::{Containers, Listed, Overlay, Prompted};
-use super::super::view::lists::{Place, command_rows, containers, links, places};
+use super::super::view::lists::{Place, buffers, command_rows, containers, links, places};
 use crate::config::KeyPress;
 use crate::domain::{Moment, Request};
 use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
@@ -33,6 +33,7 @@ impl Model {
                 let rows = match &of {
                     Listed::Commands => command_rows(self, client, input.text()).len(),
                     Listed::Places => places(self, input.text()).len(),
+                    Listed::Buffers => buffers(self, input.text()).len(),
                     Listed::Containers(known) => containers(known.as_ref(), input.text()).len(),
                     Listed::Links(all) => links(all, input.text()).len(),
                 };
@@ -51,6 +52,12 @@ impl Model {
                     KeyCode::PageDown => Some((selected + 10).min(last)),
                     KeyCode::PageUp => Some(selected.min(last).saturating_sub(10)),
                     KeyCode::Char('c') if ctrl => None,
+                    KeyCode::Char('d') if ctrl && of == Listed::Buffers => {
+                        if let Some((index, _)) = buffers(self, input.text()).get(selected.min(last)) {
+                            self.delete_buffer(now, client, *index);
+                        }
+                        (!self.work.buffers.is_empty()).then_some(selected.min(last.saturating_sub(1)))
+                    }
                     _ => {
                         let before = input.text().to_owned();
                         input.key(key);
@@ -152,6 +159,11 @@ impl Model {
             Listed::Commands => {
                 if let Some((index, true)) = command_rows(self, client, typed).get(selected).copied() {
                     self.act(now, client, COMMANDS[index].action, cmds);
+                }
+            }
+            Listed::Buffers => {
+                if let Some((index, _)) = buffers(self, typed).get(selected) {
+                    self.paste_buffer(now, client, *index, cmds);
                 }
             }
             Listed::Places => match places(self, typed).into_iter().nth(selected).map(|(place, ..)| place) {
@@ -262,7 +274,9 @@ pub(in crate::app) fn available(model: &Model, client: ClientId, action: Action)
         | Action::Links
         | Action::Back => tab.is_some(),
         Action::Tab(n) => usize::from(n) <= model.work.tabs.len(),
-        Action::PasteBuffer => tab.is_some() && !model.work.buffer.is_empty(),
+        Action::PreviousPrompt | Action::CopyOutput => tab.is_some(),
+        Action::PasteBuffer | Action::ChooseBuffer => tab.is_some() && !model.work.buffers.is_empty(),
+        Action::DeleteBuffer => !model.work.buffers.is_empty(),
         Action::NewTab
         | Action::OpenNew
         | Action::Explain

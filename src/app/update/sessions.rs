@@ -21,10 +21,14 @@ impl Model {
         }
         self.screen_for(session);
         let Some(screen) = self.work.screens.get_mut(session) else { return };
-        let before = screen.blocked();
+        let before = (screen.blocked(), screen.ended_in(0));
         let fed = screen.feed(now, bytes);
-        let blocked = screen.blocked();
-        if blocked != before {
+        let (blocked, margin) = (screen.blocked(), screen.ended_in(0));
+        if margin != before.1 {
+            // Told in the frame.
+            self.touch();
+        }
+        if blocked != before.0 {
             self.note_blocked(session, blocked, cmds);
         }
         self.fed(now, session, fed, cmds);

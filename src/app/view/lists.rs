@@ -58,6 +58,18 @@ pub fn links<'a>(all: &'a [Link], typed: &str) -> Vec<&'a Link> {
     fuzzy(typed, all.iter().zip(texts.iter().map(String::as_str)).collect())
 }
 
+/// What was copied and matches what is typed: which one, newest first, and its text in a line.
+pub fn buffers(model: &Model, typed: &str) -> Vec<(usize, String)> {
+    let all = model.work.buffers.iter().map(|text| {
+        // Long enough to tell them apart, and to be found by.
+        let end = text.char_indices().nth(400).map_or(text.len(), |(at, _)| at);
+        words::excerpt(&text[..end], 200)
+    });
+    let all: Vec<String> = all.collect();
+    let order = fuzzy(typed, all.iter().enumerate().map(|(i, text)| (i, text.as_str())).collect());
+    order.into_iter().map(|i| (i, all[i].clone())).collect()
+}
+
 /// Places that match what is typed: where it leads, text, remark.
 pub fn places(model: &Model, typed: &str) -> Vec<(Place, String, String)> {
     let mut all: Vec<(Place, String, String)> = Vec::new();

@@ -9,7 +9,7 @@ use super::super::msg::ClientId;
 use super::super::overlay::{Dialog, Listed, Overlay as State, Prompted};
 use super::super::update::prompt_problem;
 use super::super::view_model::Overlay;
-use super::lists::{command_rows, containers, links, places};
+use super::lists::{buffers, command_rows, containers, links, places};
 use super::turns::{selected_row, turn_rows};
 use super::words;
 use crate::domain::{EnvId, Moment, VerdictKind};
@@ -59,6 +59,10 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                     .into_iter()
                     .map(|(_, text, remark)| (text, remark, true))
                     .collect::<Vec<_>>(),
+                Listed::Buffers => buffers(model, input.text())
+                    .into_iter()
+                    .map(|(index, text)| (text, size_of_text(model.work.buffers.get(index).unwrap_or_default()), true))
+                    .collect(),
                 Listed::Containers(known) => containers(known.as_ref(), input.text())
                     .into_iter()
                     .map(|row| match row {
@@ -77,6 +81,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
             let title = match of {
                 Listed::Commands => "commands",
                 Listed::Places => "go to",
+                Listed::Buffers => "paste",
                 Listed::Containers(_) => "show a container",
                 Listed::Links(_) => "links in sight",
             };
@@ -124,6 +129,14 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
         State::Details { env, scroll } => super::details::overlay(model, env, *scroll),
         State::Explain { env, scroll } => explain(model, now, env, *scroll),
     })
+}
+
+/// How much a text is.
+fn size_of_text(text: &str) -> String {
+    match text.lines().count() {
+        0 | 1 => format!("{} characters", text.chars().count()),
+        lines => format!("{lines} lines"),
+    }
 }
 
 /// The line in which a search is typed.
@@ -220,7 +233,8 @@ fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
             row("f F t T ; ,", "to a character of the line, again, back"),
             row("Ctrl+U Ctrl+D PgUp PgDn", "half pages, pages; Ctrl+E Ctrl+Y: one line"),
             row("v V Ctrl+V", "mark characters, lines, a block; o and O go to the other end"),
-            row("y Enter", "copy and leave; Y the line, D up to its end"),
+            row("[ ]", "previous, next prompt; a marks the output of the command"),
+            row("y Enter", "copy and leave; Y the line, D up to its end, A after what was copied last"),
             row("/ ? n N", "search while you type; Ctrl+R there: a regular expression"),
             row("* #", "the word under the cursor, downwards, upwards"),
             row("q Esc", "leave"),

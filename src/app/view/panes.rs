@@ -124,6 +124,7 @@ fn session_pane<'a>(
             screen,
             offset,
             selection: c.and_then(|c| c.marked.as_ref()).filter(|(p, _)| *p == pane).map(|(_, s)| *s),
+            margin: screen.ended_in(offset),
             dim: ended,
             found: found.0,
             here: found.1,

@@ -4,7 +4,7 @@ use super::super::client::Shown;
 use super::super::command::Action;
 use super::super::model::{Model, after};
 use super::super::msg::{ClientId, Role};
-use super::super::overlay::{Overlay, Prompted};
+use super::super::overlay::{Listed, Overlay, Prompted};
 use super::super::view_model::{Mode, StatusBar};
 use super::words;
 use crate::domain::Moment;
@@ -127,6 +127,9 @@ fn over(model: &Model, client: ClientId) -> Vec<(&'static str, &'static str)> {
         Some(Overlay::Form(_)) => vec![("Enter", "choose"), ("↑/↓", "field"), ("←/→", "change"), ("Esc", "close")],
         Some(Overlay::Prompt { of: Prompted::Search(_), .. }) => vec![("Enter", "stay"), ("Esc", "back")],
         Some(Overlay::Prompt { .. }) => vec![("Enter", "accept"), ("Esc", "close")],
+        Some(Overlay::List { of: Listed::Buffers, .. }) => {
+            vec![("Enter", "choose"), ("Ctrl+D", "forget"), ("↑/↓", "move"), ("Esc", "close")]
+        }
         Some(Overlay::List { .. }) => vec![("Enter", "choose"), ("↑/↓", "move"), ("Esc", "close")],
         Some(Overlay::Dialog(_)) => vec![("Enter", "choose"), ("←/→", "move"), ("Esc", "close")],
         None => vec![("Esc", "close")],
