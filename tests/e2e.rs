@@ -7,6 +7,8 @@ mod attach;
 #[path = "e2e/clients.rs"]
 mod clients;
 mod common;
+#[path = "e2e/copy.rs"]
+mod copy;
 #[path = "e2e/exits.rs"]
 mod exits;
 #[path = "e2e/refused.rs"]

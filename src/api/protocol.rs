@@ -3,7 +3,7 @@
 //! Each message is one line of JSON (JSON-RPC 2.0, no batches). The first one of a client is
 //! `{"jsonrpc":"2.0","id":0,"method":"hello","params":{"protocol":1}}`; every other method is a variant of [`ApiCall`].
 //! The host answers in the order in which answers become known, and sends notifications (without `id`) for what was
-//! subscribed to: `event`, `exec.output`, `exec.exit`, `screen.frame`, `screen.left`.
+//! subscribed to: `event`, `exec.output`, `exec.exit`, `screen.frame`, `screen.copy`, `screen.edit`, `screen.left`.
 
 use super::error::{ApiError, ErrorCode};
 use super::nearest::nearest;
@@ -30,6 +30,10 @@ pub const SCREEN_FRAME: &str = "screen.frame";
 /// Notification: that terminal shows the screen no longer; `host_ended` says whether the host is the reason, and `over`,
 /// with `exit_code` and `why`, that the session is which was all it showed.
 pub const SCREEN_LEFT: &str = "screen.left";
+/// A text for the person's program for copying.
+pub const SCREEN_COPY: &str = "screen.copy";
+/// A text for the person's editor.
+pub const SCREEN_EDIT: &str = "screen.edit";
 
 /// First message of a client.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -457,6 +461,9 @@ params! {
         /// Show this session and nothing else.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         session: Option<String>,
+        /// It takes `screen.copy` and `screen.edit`.
+        #[serde(default)]
+        texts: bool,
     }
 }
 
@@ -483,6 +490,20 @@ pub enum ScreenEvent {
     },
     /// The last frame was written.
     Drawn,
+    /// The terminal shows nothing any more: all is drawn again.
+    Cleared,
+    /// What `screen.copy` or `screen.edit` wished for did not come about.
+    Trouble {
+        /// One sentence for the person.
+        text: String,
+    },
+}
+
+/// `screen.copy` and `screen.edit`.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ScreenText {
+    /// The text.
+    pub text: String,
 }
 
 /// `screen.frame`.

@@ -2,13 +2,18 @@
 
 use super::about::About;
 use super::error::{ApiError, ErrorCode};
-use super::protocol::{SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenFrame, ScreenInput};
+use super::protocol::{
+    SCREEN_COPY, SCREEN_EDIT, SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenFrame, ScreenInput,
+    ScreenText,
+};
 use super::server::{Outgoing, Reply};
 use super::{queries, shapes};
 use crate::app::{ClientCaps, ClientId, Msg, Role};
 use crate::domain::{EnvId, Refusal, SessionId, SessionState, Size};
 use crate::runtime::handle::HostHandle;
 use crate::runtime::screen::ClientScreen;
+use crate::runtime::wishes::Wish;
+use crate::term::guard::sanitise;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crossterm::event::Event as TermEvent;
@@ -18,6 +23,8 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Messages of one terminal that wait for the loop. Its owner types slower than this, or is no person.
 pub const WAITING: usize = 256;
+/// Most characters of what a terminal says went wrong.
+const LONGEST_TROUBLE: usize = 500;
 /// Longest paste that is put together.
 const LONGEST_PASTE: usize = 32 << 20;
 
@@ -137,11 +144,18 @@ async fn wanted(
     let caps = ClientCaps { colours: params.colours, unicode: params.unicode };
     let size = Size { rows: params.size[0], cols: params.size[1] }.bounded();
     // One frame is under way at a time, so that no more than one waits there.
+    let wishes = params.texts.then(|| out.clone());
     let frames = Box::new(move |frame| {
         let _until_dropped = &shown;
         out.notify(SCREEN_FRAME, &ScreenFrame { data: BASE64.encode::<Vec<u8>>(frame) })
     });
-    let screen = ClientScreen::for_terminal(&options, caps, size, frames);
+    let mut screen = ClientScreen::for_terminal(&options, caps, size, frames);
+    if let Some(out) = wishes {
+        screen = screen.with_wishes(Box::new(move |wish| match wish {
+            Wish::Copy(text) => out.notify(SCREEN_COPY, &ScreenText { text }),
+            Wish::Edit(text) => out.notify(SCREEN_EDIT, &ScreenText { text }),
+        }));
+    }
     let role = if params.read_only { Role::Reader } else { Role::Guest };
     let env = env.filter(|_| only.is_none());
     Ok(Wanted { screen, role, mouse: options.mouse, env, only })
@@ -150,6 +164,11 @@ async fn wanted(
 async fn happened(host: &HostHandle, client: ClientId, event: ScreenEvent, paste: &mut String) {
     match event {
         ScreenEvent::Drawn => host.drained(client).await,
+        ScreenEvent::Cleared => host.cleared(client).await,
+        ScreenEvent::Trouble { text } => {
+            let text = sanitise(&text, LONGEST_TROUBLE);
+            host.tell_screen(Msg::Told { client, text }).await;
+        }
         ScreenEvent::Terminal(event) => host.terminal_event(client, event).await,
         ScreenEvent::Paste { text, last } => {
             if paste.len() + text.len() <= LONGEST_PASTE {

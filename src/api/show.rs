@@ -3,11 +3,15 @@
 use super::blocking::{Listener, Teller};
 use super::client::{Client, Message};
 use super::error::{ApiError, ErrorCode};
-use super::protocol::{ApiCall, SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput};
+use super::protocol::{
+    ApiCall, SCREEN_COPY, SCREEN_EDIT, SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput,
+};
 use crate::runtime::terminal::{self, TerminalGuard};
+use crate::runtime::wishes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use crossterm::event::{Event as TermEvent, KeyEventKind};
+use serde_json::Value;
 use std::io;
 use std::sync::Arc;
 use std::time::Duration;
@@ -48,11 +52,16 @@ pub enum What {
     Session(String),
 }
 
-/// Shows it until it is left.
+/// Shows it until it is left. What is copied also goes to `copy_command`, unless that is empty.
 ///
 /// # Errors
 /// The host refuses it, this is no terminal, or the connection is lost.
-pub async fn show(mut client: Client, read_only: bool, what: What) -> Result<Left, ApiError> {
+pub async fn show(
+    mut client: Client,
+    read_only: bool,
+    what: What,
+    copy_command: Vec<String>,
+) -> Result<Left, ApiError> {
     let (env, session) = match what {
         What::Screen => (None, None),
         What::Environment(env) => (Some(env), None),
@@ -61,10 +70,10 @@ pub async fn show(mut client: Client, read_only: bool, what: What) -> Result<Lef
     let caps = terminal::caps(&|name| std::env::var(name).ok());
     let size = terminal::size();
     let (size, colours, unicode) = ([size.rows, size.cols], caps.colours, caps.unicode);
-    let attach = ScreenAttach { size, colours, unicode, read_only, env, session };
+    let attach = ScreenAttach { size, colours, unicode, read_only, env, session, texts: true };
     let welcome = client.call(&ApiCall::ScreenAttach(attach)).await?;
     let guard = TerminalGuard::take(welcome["mouse"] == true).map_err(|error| cannot_open(&error))?;
-    let left = run(client).await;
+    let left = run(client, copy_command).await;
     // Whatever it is, it cannot be told in a terminal that takes nothing.
     if guard.give_back() { left } else { Ok(Left::Gone) }
 }
@@ -79,8 +88,10 @@ fn cannot_open(error: &io::Error) -> ApiError {
 
 /// Shows frames and sends keys until either side has enough. A thread for each: what is typed and what is shown goes
 /// straight from one end to the other.
-async fn run(client: Client) -> Result<Left, ApiError> {
+async fn run(client: Client, copy_command: Vec<String>) -> Result<Left, ApiError> {
     let ends = [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()];
+    /// Those that keys send, of these.
+    const KEYS: [usize; 2] = [1, 3];
     let mut ends = ends.map(signal).into_iter().collect::<io::Result<Vec<_>>>().map_err(|e| cannot_open(&e))?;
     let (teller, listener) = client.into_blocking().map_err(|e| cannot_open(&e))?;
     let connection = listener.connection().map_err(|e| cannot_open(&e))?;
@@ -88,7 +99,7 @@ async fn run(client: Client) -> Result<Left, ApiError> {
     let (over, mut overs) = mpsc::unbounded_channel();
     let (shows, types, gone, lost) = (over.clone(), over.clone(), over.clone(), over);
     let typing = Arc::clone(&teller);
-    std::thread::spawn(move || drop(shows.send(show_frames(listener, &teller))));
+    std::thread::spawn(move || drop(shows.send(show_frames(listener, &teller, &copy_command))));
     std::thread::spawn(move || {
         if let Err(error) = send_keys(&typing) {
             tracing::warn!("the terminal cannot be read: {error}");
@@ -101,16 +112,19 @@ async fn run(client: Client) -> Result<Left, ApiError> {
         std::thread::sleep(LAST_FRAMES);
         drop(lost.send(Ok(Left::HostEnded)));
     });
-    let ended = futures_util::future::select_all(ends.iter_mut().map(|one| Box::pin(one.recv())));
-    tokio::select! {
-        biased;
-        left = overs.recv() => left.unwrap_or(Ok(Left::Gone)),
-        _ = ended => Ok(Left::Gone),
+    loop {
+        let ended = futures_util::future::select_all(ends.iter_mut().map(|one| Box::pin(one.recv())));
+        tokio::select! {
+            biased;
+            left = overs.recv() => return left.unwrap_or(Ok(Left::Gone)),
+            // Ctrl+C and Ctrl+\ in the person's editor are meant for that one.
+            (_, which, _) = ended => if !(terminal::is_away() && KEYS.contains(&which)) { return Ok(Left::Gone) },
+        }
     }
 }
 
 /// Shows what the host draws, until it ends or says why there is no more.
-fn show_frames(mut listener: Listener, teller: &Teller) -> Result<Left, ApiError> {
+fn show_frames(mut listener: Listener, teller: &Arc<Teller>, copy_command: &[String]) -> Result<Left, ApiError> {
     loop {
         let (method, params) = match listener.listen()? {
             Message::Notification { method, params } => (method, params),
@@ -132,6 +146,20 @@ fn show_frames(mut listener: Listener, teller: &Teller) -> Result<Left, ApiError
                     }
                 }
             }
+            SCREEN_COPY => {
+                let teller = Arc::clone(teller);
+                wishes::copy(copy_command, text(&params), move |text| {
+                    drop(tell(&teller, vec![ScreenEvent::Trouble { text }]));
+                });
+            }
+            SCREEN_EDIT => {
+                let shown = wishes::edit(&text(&params));
+                let size = terminal::size();
+                // What it was made larger or smaller to meanwhile was not heard.
+                let resized = ScreenEvent::Terminal(TermEvent::Resize(size.cols, size.rows));
+                let trouble = shown.err().map(|text| ScreenEvent::Trouble { text });
+                drop(tell(teller, [ScreenEvent::Cleared, resized].into_iter().chain(trouble).collect()));
+            }
             SCREEN_LEFT if params["over"] == true => {
                 return Ok(Left::SessionOver {
                     exit_code: params["exit_code"].as_i64(),
@@ -142,6 +170,10 @@ fn show_frames(mut listener: Listener, teller: &Teller) -> Result<Left, ApiError
             _ => {}
         }
     }
+}
+
+fn text(params: &Value) -> String {
+    params["text"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Sends what the terminal sends, for as long as somebody takes it.

@@ -55,6 +55,10 @@ pub enum Action {
     PreviousPrompt,
     /// Copies the output of the last command.
     CopyOutput,
+    /// Saves the text of the session, after asking where.
+    SaveText,
+    /// Shows the text of the session in the person's editor.
+    EditText,
     /// Keys go to the sidebar.
     Nav,
     /// Keys go to the pane.
@@ -134,9 +138,9 @@ impl Action {
     #[must_use]
     pub fn only_looks(self) -> bool {
         use Action::{
-            Back, Clipboard, CopyCommand, CopyMode, CopyOutput, Details, Explain, Filter, Focus, Fold, Help, LastPane,
-            Links, Nav, NeedsMe, NextPane, NextTab, Open, Palette, Pick, PreviousPrompt, PreviousTab, Quit, RowDown,
-            RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
+            Back, Clipboard, CopyCommand, CopyMode, CopyOutput, Details, EditText, Explain, Filter, Focus, Fold, Help,
+            LastPane, Links, Nav, NeedsMe, NextPane, NextTab, Open, Palette, Pick, PreviousPrompt, PreviousTab, Quit,
+            RowDown, RowFirst, RowLast, RowUp, Tab, ToggleSidebar, Turns,
         };
         matches!(
             self,
@@ -145,6 +149,7 @@ impl Action {
                 | CopyMode
                 | CopyOutput
                 | Details
+                | EditText
                 | Explain
                 | Filter
                 | Focus(_)
@@ -262,6 +267,8 @@ pub const COMMANDS: &[Command] = commands! {
     Panes "copy-mode" "copy" "Copy mode: move in the history, search, select" ["[" "pgup"] [] [] false Action::CopyMode;
     Panes "previous-prompt" "prompt" "Copy mode at the prompt before, where the shell tells its prompts" ["("] [] [] false Action::PreviousPrompt;
     Panes "copy-output" "output" "Copy the output of the last command, where the shell tells it" ["O"] [] [] false Action::CopyOutput;
+    Panes "save-text" "text" "Save the session's text with its history in a file" ["F"] [] [] false Action::SaveText;
+    Panes "edit-text" "text" "Show the session's text with its history in your editor" ["E"] [] [] false Action::EditText;
     Panes "paste" "paste" "Paste what was copied last" ["]"] [] [] false Action::PasteBuffer;
     Panes "clipboard" "clipboard" "What a program wants to copy: look at it, copy it, or say always or never" ["C"] [] [] false Action::Clipboard;
     Panes "links" "links" "Where the links in sight lead; copy an address" ["u"] [] [] false Action::Links;

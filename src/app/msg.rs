@@ -178,6 +178,20 @@ pub enum Msg {
     },
     /// What was found on this machine, for the welcome: name, state, usable.
     Found(Vec<(String, String, bool)>),
+    /// Something to tell one client: what it wished for did not come about.
+    Told {
+        /// Which.
+        client: ClientId,
+        /// One sentence.
+        text: String,
+    },
+    /// A text was saved, or why not.
+    Saved {
+        /// Who asked.
+        client: ClientId,
+        /// The path, or one sentence.
+        saved: Result<String, String>,
+    },
     /// Something to tell every client that the core does not know of (journal trouble, configuration).
     Trouble(String),
     /// Tabs and splits of an earlier host, after the core was told what the journal remembers.
@@ -216,6 +230,22 @@ pub enum Cmd {
     Clipboard {
         /// Which client.
         client: ClientId,
+        /// The text.
+        text: String,
+    },
+    /// Text for the editor of whoever sits at the client.
+    Edit {
+        /// Which client.
+        client: ClientId,
+        /// The text.
+        text: String,
+    },
+    /// Text for a file that must not be there yet.
+    Save {
+        /// Which client asks.
+        client: ClientId,
+        /// The file, from `/` or `~/` on.
+        path: String,
         /// The text.
         text: String,
     },

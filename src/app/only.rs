@@ -34,6 +34,8 @@ impl Action {
                 | Self::CopyMode
                 | Self::PreviousPrompt
                 | Self::CopyOutput
+                | Self::SaveText
+                | Self::EditText
                 | Self::PasteBuffer
                 | Self::ChooseBuffer
                 | Self::DeleteBuffer

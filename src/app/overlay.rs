@@ -90,6 +90,8 @@ pub enum Prompted {
     TabName(TabId),
     /// An environment's name.
     EnvName(EnvId),
+    /// The file for the text of a session.
+    SaveAs(SessionId),
     /// A search in copy mode.
     Search(Box<Seeking>),
 }

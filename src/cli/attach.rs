@@ -70,7 +70,7 @@ fn attached(context: &Context, open: SessionOpen, read_only: bool) -> Result<u8,
         let mut host = context.host().await?;
         let found = opened(&mut host, open).await?;
         let id = text(&found["session"], "id");
-        let left = show::show(host, read_only, What::Session(id.clone())).await?;
+        let left = show::show(host, read_only, What::Session(id.clone()), context.copy_command()).await?;
         Ok((id, left))
     });
     match outcome {

@@ -6,6 +6,7 @@ use crate::api::client::Client;
 use crate::api::{ApiCall, ApiError, ErrorCode, start};
 use crate::runtime::config_files::{self, LoadedConfig};
 use crate::runtime::paths::Paths;
+use crate::runtime::start::settings_of;
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -54,6 +55,13 @@ impl Context {
         let (path, named_by) = self.config_file(paths);
         config_files::load(&path, named_by != "profile")
             .map_err(|error| ApiError::new(ErrorCode::Config, error.to_string(), error.hint()).into())
+    }
+
+    /// The person's program for copying; empty where there is none, or where nothing can be read: the host says why.
+    pub(super) fn copy_command(&self) -> Vec<String> {
+        let Ok(paths) = self.paths() else { return Vec::new() };
+        let Ok(config) = self.config(&paths) else { return Vec::new() };
+        settings_of(&config).map(|loaded| loaded.options.copy_command).unwrap_or_default()
     }
 
     /// Runs something that waits.

@@ -97,7 +97,8 @@ pub(super) fn open(context: &Context, open: Open) -> Result<u8, Failure> {
 
 fn show_screen(context: &Context, read_only: bool, what: What) -> Result<u8, Failure> {
     panics::set_hook();
-    let left = context.wait(async { Ok(show::show(context.host().await?, read_only, what).await?) })?;
+    let left = context
+        .wait(async { Ok(show::show(context.host().await?, read_only, what, context.copy_command()).await?) })?;
     match left {
         Left::Detached => {
             let how = "`hermes-tui` shows it again, `hermes-tui shutdown` ends it";

@@ -186,6 +186,10 @@ pub struct Options {
     pub mouse: bool,
     /// Whether a selection by mouse is copied on release.
     pub copy_on_select: bool,
+    /// Program that gets what is copied, where the screen is shown; empty = none.
+    pub copy_command: Vec<String>,
+    /// Where texts are saved unless another place is named. No setting of the file: the runtime knows it.
+    pub save_dir: String,
     /// Whether the first turn of a conversation opens a tab.
     pub open_turn_tabs: bool,
     /// Seconds that the user's clock is ahead of UTC. No setting of the file: the runtime knows it.
@@ -215,6 +219,8 @@ impl Default for Options {
             sidebar_width: 30,
             mouse: true,
             copy_on_select: true,
+            copy_command: Vec::new(),
+            save_dir: String::new(),
             open_turn_tabs: true,
             utc_offset_seconds: 0,
             shell: Vec::new(),

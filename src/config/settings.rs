@@ -204,6 +204,16 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        path: "copy.command",
+        kind: Kind::Texts,
+        default: "[]",
+        help: "Program that gets what is copied on its standard input, for example [\"wl-copy\"]; it runs where the screen is shown.",
+        set: |o, v| {
+            o.copy_command = texts(v)?;
+            Ok(())
+        },
+    },
+    Setting {
         path: "history.lines",
         kind: Kind::Number { from: 0, to: 1_000_000 },
         default: "10000",

@@ -156,6 +156,11 @@ impl HostHandle {
         self.inbox.send(Inbound::Drained(client)).await;
     }
 
+    /// A terminal was cleared.
+    pub async fn cleared(&self, client: ClientId) {
+        self.inbox.send(Inbound::Cleared(client)).await;
+    }
+
     /// A terminal is gone.
     pub async fn gone(&self, client: ClientId) {
         self.inbox.send(Inbound::Gone(client)).await;

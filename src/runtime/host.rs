@@ -16,8 +16,10 @@ use super::journal::Journal;
 use super::last_screens::LastScreens;
 use super::notify;
 use super::redact::redact;
+use super::save;
 use super::screen::ClientScreen;
 use super::sessions::Sessions;
+use super::wishes::Wish;
 use crate::app::{self, ClientId, Cmd, Model, Msg, Role};
 use crate::backend::AttachSpec;
 use crate::domain::{
@@ -25,6 +27,7 @@ use crate::domain::{
     RefusalKind, ReplyTo, Request, Scope, Session, SessionId, SessionState, Size, Span,
 };
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use tokio::sync::oneshot;
 
@@ -423,6 +426,11 @@ impl Host {
                     screen.drained();
                 }
             }
+            Inbound::Cleared(client) => {
+                if let Some(screen) = self.clients.get_mut(&client) {
+                    screen.cleared();
+                }
+            }
             Inbound::Attach(client, screen, role, only) => self.attach_to(client, *screen, role, only),
             Inbound::Gone(client) => {
                 let role = self.model.clients.get(&client).map(|c| c.role);
@@ -516,7 +524,26 @@ impl Host {
             Cmd::Clipboard { client, text } => {
                 if let Some(screen) = self.clients.get_mut(&client) {
                     screen.clipboard(&text);
+                    screen.wish(Wish::Copy(text));
                 }
+            }
+            Cmd::Edit { client, text } => {
+                if self.clients.get(&client).is_some_and(|screen| !screen.wish(Wish::Edit(text))) {
+                    let text = "this terminal was attached by a version that opens no editor".to_owned();
+                    self.update(Msg::Told { client, text });
+                }
+            }
+            Cmd::Save { client, path, text } => {
+                let (inbox, own) = (self.inbox.clone(), PathBuf::from(&self.model.options.save_dir));
+                let busy = self.inbox.outstanding();
+                // A disk that hangs holds nobody up.
+                tokio::task::spawn_blocking(move || {
+                    let home = std::env::var_os("HOME").map(PathBuf::from);
+                    let saved = save::save(&path, &text, &own, home.as_deref());
+                    let saved = saved.map(|path| path.display().to_string());
+                    inbox.send_blocking(Inbound::Msg(Msg::Saved { client, saved }));
+                    drop(busy);
+                });
             }
             Cmd::Log(line) => tracing::info!("{line}"),
             Cmd::Bell(client) => {

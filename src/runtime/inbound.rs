@@ -56,6 +56,8 @@ pub enum Inbound {
     Attach(ClientId, Box<super::screen::ClientScreen>, Role, Option<SessionId>),
     /// A client's terminal took the last frame.
     Drained(ClientId),
+    /// A client's terminal was cleared: all of it is drawn again.
+    Cleared(ClientId),
     /// A client's terminal is gone.
     Gone(ClientId),
     /// Whether anybody is connected to the socket.

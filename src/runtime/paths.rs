@@ -99,6 +99,12 @@ impl Paths {
         self.data_dir.join("envs")
     }
 
+    /// Folder of texts that a person saved from a session.
+    #[must_use]
+    pub fn saved(&self) -> PathBuf {
+        self.state_dir.join("saved")
+    }
+
     /// The queue of what hermes-agents' hooks tell.
     #[must_use]
     pub fn hooks(&self) -> PathBuf {

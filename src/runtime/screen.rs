@@ -1,5 +1,6 @@
 //! One client's screen: when it is drawn, and the bytes that go to its terminal.
 
+use super::wishes::{Wish, Wishes};
 use crate::app::view_model::{PaneContent, Printed, ViewModel};
 use crate::app::{Changed, ClientCaps};
 use crate::config::{self, Options};
@@ -48,6 +49,8 @@ pub struct ClientScreen {
     /// Place of its cursor, where it shows one.
     cursor: Option<(u16, u16)>,
     shape: Option<(CursorShape, bool)>,
+    /// For what only the process in the terminal can do.
+    wishes: Option<Wishes>,
     /// For the clipboard with the next frame: only the last counts, and a terminal that is stuck costs no memory.
     clipboard: Option<String>,
     /// Ring with the next frame.
@@ -72,9 +75,30 @@ impl ClientScreen {
             even: Moment(0),
             cursor: None,
             shape: None,
+            wishes: None,
             clipboard: None,
             bell: false,
         }
+    }
+
+    /// The same with somebody in the terminal who does what is wished for.
+    #[must_use]
+    pub fn with_wishes(self, wishes: Wishes) -> Self {
+        Self { wishes: Some(wishes), ..self }
+    }
+
+    /// Wishes for something. False if nobody there does that.
+    pub fn wish(&self, wish: Wish) -> bool {
+        self.wishes.as_ref().is_some_and(|wishes| wishes(wish))
+    }
+
+    /// The terminal shows nothing any more.
+    pub fn cleared(&mut self) {
+        self.shown = blank(self.size);
+        self.marks.clear();
+        self.cursor = None;
+        self.shape = None;
+        self.changed = Changed::All;
     }
 
     /// A screen as the settings and its terminal want it.

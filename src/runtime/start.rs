@@ -2,6 +2,7 @@
 
 use super::agents;
 use super::clock::Clock;
+use super::config_files::LoadedConfig;
 use super::discovery;
 use super::effects::Performer;
 use super::handle::HostHandle;
@@ -11,8 +12,9 @@ use super::journal::Journal;
 use super::options::{HostError, HostOptions};
 use super::paths::Paths;
 use super::screen::ClientScreen;
-use super::terminal::{self, TerminalGuard};
+use super::terminal::{self, Deed, TerminalGuard};
 use super::watcher;
+use super::wishes::{self, Wish};
 use crate::app::{ClientId, Model, Msg, Role};
 use crate::backend::Backend;
 use crate::backend::docker::contexts;
@@ -51,9 +53,17 @@ pub struct Prepared {
 /// # Errors
 /// A text that cannot be understood (exit 3).
 pub fn settings(options: &HostOptions) -> Result<config::Loaded, HostError> {
-    let mut loaded = config::load(&options.config.text).map_err(|error| HostError {
+    settings_of(&options.config)
+}
+
+/// The same of a configuration alone.
+///
+/// # Errors
+/// A text that cannot be understood (exit 3).
+pub fn settings_of(file: &LoadedConfig) -> Result<config::Loaded, HostError> {
+    let mut loaded = config::load(&file.text).map_err(|error| HostError {
         exit_code: 3,
-        message: format!("cannot use the configuration {}: {error}", options.config.path.display()),
+        message: format!("cannot use the configuration {}: {error}", file.path.display()),
         hint: "correct it, or move the file away to run with the defaults".to_owned(),
     })?;
     for setting in config::SETTINGS {
@@ -72,6 +82,7 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
     let paths = &options.paths;
     let clock = Clock::system();
     settings.options.utc_offset_seconds = jiff::ZonedDateTime::now().offset().seconds();
+    settings.options.save_dir = paths.saved().display().to_string();
     let (inbox, outbox) = inbound::channel();
     let engines = engines(options, &settings.options);
     settings.warnings.extend(engines.warnings.iter().cloned());
@@ -103,6 +114,26 @@ pub fn prepare(options: &HostOptions, mut settings: config::Loaded) -> Result<Pr
     }
     let handle = HostHandle::new(inbox.clone());
     Ok(Prepared { host, handle, backends, usual, inbox, options: settings.options, hooks: paths.hooks() })
+}
+
+/// Does in this process's terminal what is wished for.
+fn grant(wish: Wish, copy_command: &[String], inbox: &Inbox) {
+    let failed = |inbox: &Inbox, text| inbox.send_blocking(Inbound::Msg(Msg::Told { client: HERE, text }));
+    match wish {
+        Wish::Copy(text) => {
+            let inbox = inbox.clone();
+            wishes::copy(copy_command, text, move |why| failed(&inbox, why));
+        }
+        Wish::Edit(text) => {
+            let shown = wishes::edit(&text);
+            let resized = Msg::ClientResized { client: HERE, size: terminal::size() };
+            inbox.send_blocking(Inbound::Cleared(HERE));
+            inbox.send_blocking(Inbound::Msg(resized));
+            if let Err(why) = shown {
+                failed(inbox, why);
+            }
+        }
+    }
 }
 
 fn variable(name: &str) -> Option<String> {
@@ -191,16 +222,20 @@ impl Prepared {
         let caps = terminal::caps(&|name| std::env::var(name).ok());
         let guard = TerminalGuard::take(self.options.mouse).map_err(failed)?;
         let (drained, gone) = (self.inbox.clone(), self.inbox.clone());
-        let frames = terminal::frame_writer(
+        let (told, program) = (self.inbox.clone(), self.options.copy_command.clone());
+        let deeds = terminal::frame_writer(
             move || drained.send_blocking(Inbound::Drained(HERE)),
             move || gone.send_blocking(Inbound::Gone(HERE)),
+            move |wish| grant(wish, &program, &told),
         );
+        let frames = deeds.clone();
         let screen = ClientScreen::for_terminal(
             &self.options,
             caps,
             terminal::size(),
-            Box::new(move |f| frames.send(f).is_ok()),
-        );
+            Box::new(move |frame| frames.send(Deed::Frame(frame)).is_ok()),
+        )
+        .with_wishes(Box::new(move |wish| deeds.send(Deed::Wish(wish)).is_ok()));
         self.host.attach(HERE, screen, Role::Owner);
         terminal::read_terminal(HERE, self.inbox.clone());
         discovery::look_around(self.backends.values().cloned().collect(), self.inbox.clone());
@@ -219,24 +254,32 @@ impl Prepared {
     /// The handlers cannot be set.
     pub fn obey_signals(&self) -> Result<(), HostError> {
         for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
-            self.on_signal(kind, || Inbound::Terminate)?;
+            let by_key = [SignalKind::interrupt(), SignalKind::quit()].contains(&kind);
+            // Ctrl+C and Ctrl+\ in the person's editor are meant for that one.
+            self.on_signal(kind, move || (!(by_key && terminal::is_away())).then_some(Inbound::Terminate))?;
         }
         // How tests see that the terminal comes back after a panic of the loop; not in a release.
         if cfg!(debug_assertions) && std::env::var_os("HTUI_TEST_PANIC").is_some() {
             self.on_signal(SignalKind::user_defined1(), || {
-                Inbound::Read(Box::new(|_, _| panic!("a panic that a test asked for")))
+                Some(Inbound::Read(Box::new(|_, _| panic!("a panic that a test asked for"))))
             })?;
         }
         Ok(())
     }
 
-    fn on_signal(&self, kind: SignalKind, make: impl Fn() -> Inbound + Send + 'static) -> Result<(), HostError> {
+    fn on_signal(
+        &self,
+        kind: SignalKind,
+        make: impl Fn() -> Option<Inbound> + Send + 'static,
+    ) -> Result<(), HostError> {
         let mut signals = signal(kind)
             .map_err(|error| HostError::failed(format!("cannot listen for signals: {error}"), "see the log"))?;
         let inbox = self.inbox.clone();
         tokio::spawn(async move {
             while signals.recv().await.is_some() {
-                inbox.send(make()).await;
+                if let Some(inbound) = make() {
+                    inbox.send(inbound).await;
+                }
             }
         });
         Ok(())

@@ -1,20 +1,35 @@
 //! The outer terminal: modes on, modes off on every way out, keys in, frames out.
 
 use super::inbound::{Inbound, Inbox};
+use super::wishes::Wish;
 use crate::app::{ClientCaps, ClientId, Msg};
 use crate::domain::Size;
 use crossterm::event::{Event as TermEvent, KeyEventKind, KeyboardEnhancementFlags};
 use crossterm::{cursor, event, execute, queue, terminal};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
+use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Whether the terminal is in our modes now; the panic hook and every way out look here.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
+
+/// Whether the mouse was taken with it.
+static MOUSE: AtomicBool = AtomicBool::new(false);
+/// Another program has the terminal for now.
+static AWAY: AtomicBool = AtomicBool::new(false);
+/// Where whoever reads the terminal waits meanwhile, and whether somebody does.
+static READER: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
+/// A reader that has not stopped by then reads nothing.
+const LONGEST_STOP: Duration = Duration::from_secs(2);
+/// How often one is woken until it stops: it may just have begun to wait again.
+const WAKE_AGAIN: Duration = Duration::from_millis(50);
 
 /// Events that wait for whoever reads them.
 const WAITING: usize = 256;
@@ -33,23 +48,90 @@ impl TerminalGuard {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             return Err(io::Error::other("standard input and output must be a terminal"));
         }
+        MOUSE.store(mouse, Ordering::SeqCst);
         terminal::enable_raw_mode()?;
         ACTIVE.store(true, Ordering::SeqCst);
         let guard = Self(());
-        let mut out = io::stdout();
-        execute!(
-            out,
-            terminal::EnterAlternateScreen,
-            event::EnableBracketedPaste,
-            event::EnableFocusChange,
-            // Asks for unambiguous keys only; terminals without the protocol ignore it.
-            event::PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
-            terminal::Clear(terminal::ClearType::All),
-        )?;
-        if mouse {
-            execute!(out, event::EnableMouseCapture)?;
-        }
+        enter()?;
         Ok(guard)
+    }
+}
+
+fn enter() -> io::Result<()> {
+    let mut out = io::stdout();
+    execute!(
+        out,
+        terminal::EnterAlternateScreen,
+        event::EnableBracketedPaste,
+        event::EnableFocusChange,
+        // Asks for unambiguous keys only; terminals without the protocol ignore it.
+        event::PushKeyboardEnhancementFlags(KeyboardEnhancementFlags::DISAMBIGUATE_ESCAPE_CODES),
+        terminal::Clear(terminal::ClearType::All),
+    )?;
+    if MOUSE.load(Ordering::SeqCst) {
+        execute!(out, event::EnableMouseCapture)?;
+    }
+    Ok(())
+}
+
+/// Gives the terminal to another program while `work` runs it, and takes it again. Nothing is read from it meanwhile;
+/// frames are the business of whoever calls. What it showed is gone then.
+///
+/// # Errors
+/// It cannot be taken again.
+pub fn away<T>(work: impl FnOnce() -> T) -> io::Result<T> {
+    AWAY.store(true, Ordering::SeqCst);
+    stop_reading();
+    let was_ours = ACTIVE.load(Ordering::SeqCst);
+    restore();
+    let result = work();
+    let taken = if was_ours {
+        terminal::enable_raw_mode().and_then(|()| {
+            ACTIVE.store(true, Ordering::SeqCst);
+            enter()
+        })
+    } else {
+        Ok(())
+    };
+    AWAY.store(false, Ordering::SeqCst);
+    READER.1.notify_all();
+    taken.map(|()| result)
+}
+
+/// Whether another program has the terminal for now: signals of its keys are meant for that one.
+#[must_use]
+pub fn is_away() -> bool {
+    AWAY.load(Ordering::SeqCst)
+}
+
+/// Waits until nobody reads the terminal. A reader that waits for input is woken by what a change of size would do.
+fn stop_reading() {
+    let mut stopped = READER.0.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut left = LONGEST_STOP;
+    while !*stopped && !left.is_zero() {
+        let _ = kill(Pid::this(), Signal::SIGWINCH);
+        let waited = READER.1.wait_timeout(stopped, WAKE_AGAIN).unwrap_or_else(PoisonError::into_inner);
+        stopped = waited.0;
+        left = left.saturating_sub(WAKE_AGAIN);
+    }
+}
+
+/// Waits for an event, but not while another program has the terminal.
+fn read_event() -> io::Result<TermEvent> {
+    loop {
+        if is_away() {
+            let mut stopped = READER.0.lock().unwrap_or_else(PoisonError::into_inner);
+            *stopped = true;
+            READER.1.notify_all();
+            while is_away() {
+                stopped = READER.1.wait_timeout(stopped, WAKE_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
+            }
+            *stopped = false;
+        }
+        let event = event::read()?;
+        if !is_away() {
+            return Ok(event);
+        }
     }
 }
 
@@ -174,7 +256,7 @@ pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
     let gone = sender.clone();
     watch_for_hangup(move || drop(gone.blocking_send(Input::Gone)));
     std::thread::spawn(move || {
-        while let Ok(event) = event::read() {
+        while let Ok(event) = read_event() {
             if sender.blocking_send(Input::Event(event)).is_err() {
                 return;
             }
@@ -189,8 +271,8 @@ pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
 /// # Errors
 /// It cannot be read.
 pub fn events() -> io::Result<Vec<TermEvent>> {
-    let mut all = vec![event::read()?];
-    while event::poll(Duration::ZERO)? {
+    let mut all = vec![read_event()?];
+    while !is_away() && event::poll(Duration::ZERO)? {
         all.push(event::read()?);
     }
     Ok(all)
@@ -229,16 +311,32 @@ pub fn hangup_of(what: impl AsFd + Send + 'static, gone: impl FnOnce() + Send + 
     });
 }
 
-/// Starts the thread that writes frames to standard output. One frame is under way at a time: the next one comes after
+/// What is to be done in the terminal of this process.
+pub enum Deed {
+    /// Write a frame.
+    Frame(Vec<u8>),
+    /// What only this process can do.
+    Wish(Wish),
+}
+
+/// Starts the thread that writes frames to standard output, and does what is wished for with `granted`. One frame is under way at a time: the next one comes after
 /// `drained`, so that a slow terminal costs frames, not memory. `gone` is called when the terminal takes nothing more.
 #[must_use]
 pub fn frame_writer(
     drained: impl Fn() + Send + 'static,
     gone: impl FnOnce() + Send + 'static,
-) -> mpsc::Sender<Vec<u8>> {
-    let (frames, queue) = mpsc::channel::<Vec<u8>>();
+    granted: impl Fn(Wish) + Send + 'static,
+) -> mpsc::Sender<Deed> {
+    let (deeds, queue) = mpsc::channel::<Deed>();
     std::thread::spawn(move || {
-        for frame in queue {
+        for deed in queue {
+            let frame = match deed {
+                Deed::Frame(frame) => frame,
+                Deed::Wish(wish) => {
+                    granted(wish);
+                    continue;
+                }
+            };
             match write_frame(&frame) {
                 Ok(true) => drained(),
                 Ok(false) => return,
@@ -249,7 +347,7 @@ pub fn frame_writer(
             }
         }
     });
-    frames
+    deeds
 }
 
 /// Writes a frame to standard output. False if the terminal was given back: a late frame would lie over the shell's screen.

@@ -300,7 +300,7 @@ mod tests {
             let theme = Theme::parse(text).expect("parses");
             assert_ne!(theme, Theme::default());
             let roles = text.lines().filter(|l| l.contains(" = \"") && !l.starts_with('#')).count();
-            assert_eq!(roles, 18);
+            assert_eq!(roles, 20);
         }
     }
 

@@ -1,6 +1,7 @@
 //! The one table: every command can be reached, and every key of it does something.
 
 use crate::world::World;
+use hermes_tui::app::Cmd;
 use hermes_tui::app::command::{Action, Bindings, COMMANDS};
 use hermes_tui::app::view_model::{Mode, Overlay};
 use hermes_tui::config::{KeyMap, KeyPress, load};
@@ -90,7 +91,11 @@ fn shape(world: &World) -> String {
             .values()
             .map(|e| (e.name.clone(), e.phase, e.leases.len(), e.deadline))
             .collect::<Vec<_>>(),
-        (world.exited, world.model.state.sessions.len()),
+        (
+            world.exited,
+            world.model.state.sessions.len(),
+            world.others.iter().filter(|cmd| matches!(cmd, Cmd::Edit { .. })).count(),
+        ),
     )
 }
 

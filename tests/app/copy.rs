@@ -454,3 +454,30 @@ fn copied_texts_are_bounded_in_number_and_bytes() {
     buffers.push("y".repeat(MAX_BYTES + 1));
     assert_eq!(buffers.iter().count(), 1, "the newest is kept whatever its size");
 }
+
+#[test]
+fn the_text_of_a_session_is_saved_or_shown_in_an_editor() {
+    let mut world = with_lines(2);
+    world.model.options.save_dir = "/state/saved".to_owned();
+    world.keys("C-b F");
+    let Some(Overlay::Prompt { input, problem, .. }) = world.overlay() else { panic!("where to") };
+    assert!(input.starts_with("/state/saved/") && input.ends_with(".txt") && problem.is_none(), "{input}");
+    world.keys("C-u").typed("here.txt").keys("Enter");
+    let Some(Overlay::Prompt { problem, .. }) = world.overlay() else { panic!("no place for a host") };
+    assert!(problem.unwrap().contains("whole path"));
+    world.keys("C-u").typed("~/here.txt").keys("Enter");
+    let text = "line 000 alpha-beta gamma\nline 001 alpha-beta gamma\n".to_owned();
+    let path = "~/here.txt".to_owned();
+    assert_eq!(world.others.last(), Some(&Cmd::Save { client: CLIENT, path, text: text.clone() }));
+    world.msg(Msg::Saved { client: CLIENT, saved: Ok("/home/me/here.txt".to_owned()) });
+    assert!(world.toasts().contains("saved to /home/me/here.txt"));
+    world.keys("C-b [ C-b E");
+    assert_eq!(world.others.last(), Some(&Cmd::Edit { client: CLIENT, text }));
+    assert_eq!(world.mode(), Mode::Copy, "copy mode goes on behind it");
+    world.msg(Msg::Told { client: CLIENT, text: "no editor is known here".to_owned() });
+    assert!(world.toasts().contains("no editor is known here"));
+    let mut world = World::new(120, 40);
+    world.begin_turn("talk", "x", hermes_tui::domain::EnvSpec::local());
+    world.keys("C-b a C-b E");
+    assert!(world.toasts().contains("shows no shell"), "{}", world.toasts());
+}

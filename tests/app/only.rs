@@ -109,7 +109,7 @@ fn after_the_leader_only_what_fits_one_session_is_done() {
     keys(&mut world, ONE, "C-b");
     let Some(Overlay::WhichKey(rows)) = seen(&world, ONE).overlay else { panic!("a footer") };
     let words: Vec<&str> = rows.iter().map(|(_, word)| word.as_str()).collect();
-    let wanted = ["detach", "copy", "prompt", "output", "paste", "clipboard", "links", "buffers", "send it"];
+    let wanted = ["detach", "copy", "prompt", "output", "text", "paste", "clipboard", "links", "buffers", "send it"];
     assert_eq!(words, wanted);
     keys(&mut world, ONE, "%");
     assert!(said(&world, ONE).contains("Ctrl+B % is no command here"), "{}", said(&world, ONE));

@@ -21,6 +21,7 @@ const OWN_SHAPE: &[(&str, &str)] = &[
     ("config path", "command_line.config_path"),
     ("util man", "command_line.text"),
     ("util completions", "command_line.text"),
+    ("util shell-integration", "command_line.text"),
 ];
 
 /// Runs verbs in a profile and remembers which ones.
@@ -100,7 +101,14 @@ fn every_verb_prints_what_the_schema_says() {
     std::fs::create_dir_all(&config).unwrap();
     std::fs::write(config.join("config.toml"), "[[rule]]\nkind = \"main\"\nsource = \"tests\"\n").unwrap();
     runs.good("doctor");
-    for verb in ["config show", "config check", "config path", "util man", "util completions bash"] {
+    for verb in [
+        "config show",
+        "config check",
+        "config path",
+        "util man",
+        "util completions bash",
+        "util shell-integration zsh",
+    ] {
         runs.good(verb);
     }
     let (code, report) = runs.run("config check /dev/null/none");

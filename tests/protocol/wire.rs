@@ -114,6 +114,37 @@ fn a_screen_is_as_documented() {
 }
 
 #[test]
+fn texts_for_the_person_are_as_documented() {
+    let profile = Profile::serving();
+    profile.json(&["env", "new", "a"]);
+    let session =
+        profile.json(&["session", "new", "a", "--", "sh", "-c", "echo so''me; read x"])["session"]["id"].clone();
+    profile.run(&["session", "wait", session.as_str().unwrap(), "--text", "some"]);
+    let mut wire = Wire::greeted(&profile);
+    let size = json!([24, 80]);
+    wire.ask(
+        "screen.attach",
+        json!({"size": size, "colours": 256, "unicode": true, "session": session, "texts": true}),
+    );
+    wire.notified("screen.frame", |_| true);
+    let press = |keys: &str| -> Vec<serde_json::Value> {
+        let key = |c: char| {
+            let (code, mods) = if c == '^' { ('b', "CONTROL") } else { (c, "") };
+            json!({"terminal": {"Key": {"code": {"Char": code}, "modifiers": mods, "kind": "Press", "state": ""}}})
+        };
+        keys.chars().map(key).collect()
+    };
+    wire.send("screen.input", json!({"events": press("^E")}));
+    let edited = wire.notified("screen.edit", |_| true);
+    assert_eq!(edited["text"], "some\n");
+    wire.send("screen.input", json!({"events": ["drawn", "cleared", {"trouble": {"text": "no editor"}}]}));
+    wire.send("screen.input", json!({"events": press("^[ky")}));
+    assert_eq!(wire.notified("screen.copy", |_| true)["text"], "some");
+    drop(wire);
+    profile.shut_down();
+}
+
+#[test]
 fn the_screen_of_one_session_is_as_documented() {
     let profile = Profile::serving();
     profile.json(&["env", "new", "a"]);

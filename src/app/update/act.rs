@@ -52,6 +52,8 @@ impl Model {
             Action::CopyMode => self.enter_copy(now, client, cmds),
             Action::PreviousPrompt => self.enter_copy_at_prompt(now, client, cmds),
             Action::CopyOutput => self.copy_last_output(now, client, cmds),
+            Action::SaveText => self.ask_where_to_save(now, client),
+            Action::EditText => self.edit_text(now, client, cmds),
             Action::PasteBuffer => self.paste_buffer(now, client, 0, cmds),
             Action::ChooseBuffer if self.work.buffers.is_empty() => {
                 self.say(now, Level::Info, "nothing was copied yet", Some(client));

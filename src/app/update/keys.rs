@@ -119,7 +119,11 @@ impl Model {
         }
         match self.bindings.after_leader(key).filter(|c| !one_session || c.action.fits_one_session()) {
             Some(command) => {
-                if !matches!(command.action, Action::CopyMode | Action::Links | Action::PreviousPrompt) {
+                let goes_on = matches!(
+                    command.action,
+                    Action::CopyMode | Action::Links | Action::PreviousPrompt | Action::SaveText | Action::EditText
+                );
+                if !goes_on {
                     self.leave_copy(client);
                 }
                 self.act(now, client, command.action, cmds);

@@ -9,6 +9,7 @@ mod copy;
 mod dialogs;
 mod domain;
 mod feed;
+mod history;
 mod keys;
 mod links;
 mod marked;
@@ -108,6 +109,11 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             m.work.found = found;
             m.touch();
         }
+        Msg::Told { client, text } => m.say(now, Level::Warning, text, Some(client)),
+        Msg::Saved { client, saved } => match saved {
+            Ok(path) => m.say(now, Level::Success, format!("saved to {path}"), Some(client)),
+            Err(why) => m.say(now, Level::Error, why, Some(client)),
+        },
         Msg::Trouble(text) => m.say(now, Level::Warning, text, None),
         Msg::LayoutRestored(layout) => m.restore_layout(layout),
         Msg::ScreenRestored { session, text } => m.restore_screen(now, &session, &text),

@@ -7,6 +7,7 @@ use super::super::model::{Asked, Model, TabId};
 use super::super::msg::{ClientId, Cmd, Container};
 use super::super::overlay::{Containers, Listed, Overlay, Prompted};
 use super::super::view::lists::{Place, buffers, command_rows, containers, links, places};
+use super::history::path_problem;
 use crate::config::KeyPress;
 use crate::domain::{Moment, Request};
 use crossterm::event::{KeyCode, KeyModifiers, MouseEventKind};
@@ -201,6 +202,7 @@ impl Model {
                 let request = Request::Rename { env: env.clone(), name: text.to_owned() };
                 self.order(now, client, request, cmds);
             }
+            Prompted::SaveAs(session) => self.save_text(client, session, text, cmds),
             // Found while it was typed.
             Prompted::Search(_) => {}
         }
@@ -236,6 +238,7 @@ pub(in crate::app) fn prompt_problem(model: &Model, of: &Prompted, text: &str) -
     let text = text.trim();
     match of {
         Prompted::TabName(_) | Prompted::Search(_) => None,
+        Prompted::SaveAs(_) => path_problem(text),
         Prompted::EnvName(id) => {
             if let Err(problem) = check_name(text) {
                 return Some(problem);
@@ -272,6 +275,8 @@ pub(in crate::app) fn available(model: &Model, client: ClientId, action: Action)
         | Action::SendLeader
         | Action::CopyMode
         | Action::Links
+        | Action::SaveText
+        | Action::EditText
         | Action::Back => tab.is_some(),
         Action::Tab(n) => usize::from(n) <= model.work.tabs.len(),
         Action::PreviousPrompt | Action::CopyOutput => tab.is_some(),

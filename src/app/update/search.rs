@@ -168,7 +168,7 @@ impl Model {
         match word.map(|word| Finder::regex(&format!("\\b{word}\\b"))) {
             Some(Ok(finder)) => self.search(now, client, copying, (finder, down, down), count, cmds),
             Some(Err(why)) => {
-                self.say(now, Level::Info, format!("this word cannot be searched for: {why}"), Some(client))
+                self.say(now, Level::Info, format!("this word cannot be searched for: {why}"), Some(client));
             }
             None => self.say(now, Level::Info, "there is no word under the cursor or after it", Some(client)),
         }
@@ -180,7 +180,7 @@ impl Model {
         if count == 0 {
             return self.say(now, Level::Warning, format!("`{text}` is not in this text"), Some(client));
         }
-        if self.shows_only(client).is_some_and(|_| count > 0) {
+        if self.shows_only(client).is_some() {
             self.say(now, Level::Info, format!("`{text}`: {at} of {count}"), Some(client));
         }
     }

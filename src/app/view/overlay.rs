@@ -102,6 +102,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                     let name = model.state.environments.get(id).map_or("", |e| e.name.as_str());
                     format!("new name of {name}")
                 }
+                Prompted::SaveAs(_) => "save the text of this session to".to_owned(),
                 Prompted::Search(seeking) => return Some(search(model, client, seeking, input)),
             };
             let problem = prompt_problem(model, of, input.text());
