@@ -259,4 +259,6 @@ pub enum Cmd {
     SaveLayout(Layout),
     /// The client leaves; everything runs on.
     Detach(ClientId),
+    /// The client leaves and nothing that is being ended is waited for: what is left is taken up at the next start.
+    EndNow(ClientId),
 }

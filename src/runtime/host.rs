@@ -555,13 +555,17 @@ impl Host {
                 candidates::tell(self.performer.backends().clone(), client, self.inbox.clone());
             }
             Cmd::SaveLayout(layout) => self.journal.save_layout(&layout),
-            Cmd::Detach(client) => {
-                self.clients.remove(&client);
-                self.update(Msg::ClientDetached(client));
-                // Asked for a second time while everything is being ended: what is left is taken up at the next start.
-                self.exit |= self.model.state.shutdown.is_some();
+            Cmd::Detach(client) => self.detach(client),
+            Cmd::EndNow(client) => {
+                self.detach(client);
+                self.exit = true;
             }
         }
+    }
+
+    fn detach(&mut self, client: ClientId) {
+        self.clients.remove(&client);
+        self.update(Msg::ClientDetached(client));
     }
 
     fn perform_effect(&mut self, effect: Effect) {

@@ -116,7 +116,7 @@ fn while_it_ends_a_second_quit_leaves_at_once() {
     world.keys("C-b q q");
     assert!(!world.exited, "it waits for what is being started");
     world.keys("C-b q");
-    assert!(world.others.iter().any(|c| matches!(c, Cmd::Detach(_))));
+    assert!(world.others.iter().any(|c| matches!(c, Cmd::EndNow(_))));
 }
 
 #[test]

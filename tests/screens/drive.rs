@@ -5,7 +5,7 @@ use hermes_tui::app::view_model::{PaneContent, Printed};
 use hermes_tui::app::{Changed, ClientCaps};
 use hermes_tui::domain::{Size, Span};
 use hermes_tui::runtime::screen::ClientScreen;
-use hermes_tui::term::{Pos, Screen, Search, Selection, SelectionKind};
+use hermes_tui::term::{Finder, Pos, Screen, Search, Selection, SelectionKind};
 use hermes_tui::ui::{ColourDepth, Style, Theme};
 use std::sync::mpsc::{Receiver, channel};
 use unicode_width::UnicodeWidthStr;
@@ -118,7 +118,7 @@ fn look_at(screen: &Screen) {
         assert!(cursor.row < rows && cursor.col < cols, "{cursor:?}");
     }
     assert!(!screen.title().chars().any(char::is_control));
-    let _ = (all.text(screen), screen.history_ansi(), Search::new(screen, "t", Pos::default()));
+    let _ = (all.text(screen), screen.history_ansi(), Search::new(screen, &Finder::plain("t"), Pos::default()));
     for line in screen.lines() {
         let _ = Selection::word(screen, Pos { line, col: cols / 2 }).text(screen);
     }

@@ -1,10 +1,14 @@
 //! The end of the host.
 
-use crate::harness::{Build, CLIENT, World, ended, ephemeral, others, persistent};
+use crate::harness::{Build, CLIENT, World, ended, ephemeral, others, persistent, until};
+use hermes_tui::app::{ClientCaps, Role};
 use hermes_tui::backend::BackendError;
 use hermes_tui::backend::fake::Op;
-use hermes_tui::domain::{Answer, FailureKind, RefusalKind, Request, SandboxState, Span};
+use hermes_tui::domain::{Answer, FailureKind, RefusalKind, Request, SandboxState, Size, Span};
+use hermes_tui::runtime::handle::HostHandle;
 use hermes_tui::runtime::inbound::Inbound;
+use hermes_tui::runtime::screen::ClientScreen;
+use hermes_tui::ui::{ColourDepth, Style, Theme};
 
 const SHUTDOWN: Request = Request::Shutdown { keep: false };
 
@@ -29,6 +33,31 @@ async fn ephemeral_ones_are_removed_and_persistent_ones_stopped_then_it_answers_
     assert_eq!(world.backend.sandbox_of(&gone), None);
     assert!(world.handle.has_ended());
     world.assert_correct();
+}
+
+#[tokio::test]
+async fn a_terminal_that_leaves_with_its_session_does_not_cut_the_end_short() {
+    let mut world = World::new().await;
+    let gone = world.new_env(ephemeral()).await;
+    let shown = world.new_env(ephemeral()).await;
+    let session = world.open(&shown, "cat").await;
+    let caps = ClientCaps { colours: 256, unicode: true };
+    let style = Style::new(&Theme::dark(), ColourDepth::from_count(256), true);
+    let screen = ClientScreen::new(Size::default(), caps, style, Box::new(|_| true));
+    let client = HostHandle::new_client();
+    world.handle.attach(client, screen, Role::Guest, Some(session.clone())).await;
+    world.backend.hold(Op::Remove);
+    let answer = world.ask_later(SHUTDOWN).await;
+    world.held_back().await;
+    world.pty(&session).end(0);
+    let left = async || world.handle.read(move |model, _| !model.clients.contains_key(&client)).await.ok()?.then_some(());
+    until("the terminal to leave", left).await;
+    others().await;
+    assert!(!answer.is_finished() && !world.host.is_finished(), "the removal is awaited");
+    world.backend.release(Op::Remove);
+    assert_eq!(answer.await.expect("no panic"), Ok(Answer::Done));
+    ended(&mut world.host).await;
+    assert_eq!([&gone, &shown].map(|env| world.backend.sandbox_of(env)), [None, None]);
 }
 
 #[tokio::test]

@@ -237,7 +237,7 @@ impl Model {
     pub(super) fn ask_shutdown(&mut self, now: Moment, client: ClientId, cmds: &mut Vec<Cmd>) {
         if self.shutting_down {
             // The way out when a backend does not answer.
-            cmds.push(Cmd::Detach(client));
+            cmds.push(Cmd::EndNow(client));
             return;
         }
         let live =
