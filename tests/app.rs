@@ -20,6 +20,8 @@ mod feed;
 mod layout;
 #[path = "app/links.rs"]
 mod links;
+#[path = "app/memory.rs"]
+mod memory;
 #[path = "app/mouse.rs"]
 mod mouse;
 #[path = "app/needs.rs"]

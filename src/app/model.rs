@@ -94,6 +94,8 @@ pub struct Workspace {
     pub(super) seen_needs: BTreeSet<Need>,
     /// Titles that programs set.
     pub titles: BTreeMap<SessionId, String>,
+    /// What the cap of all histories cost.
+    pub(super) shed: super::update::memory::Shed,
     /// Sessions whose pane was closed and that are being ended.
     pub(super) closing: BTreeSet<SessionId>,
     /// Sizes that the PTYs have.

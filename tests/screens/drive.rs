@@ -149,10 +149,11 @@ mod tests {
         let mut files: Vec<_> = files.collect();
         files.sort();
         let files: Vec<Vec<u8>> = files.iter().map(|file| std::fs::read(file).expect("a file")).collect();
-        let part = (prop::sample::select(files), any::<prop::sample::Index>(), 1..200usize).prop_map(|(file, at, length)| {
-            let from = at.index(file.len());
-            file[from..(from + length).min(file.len())].to_vec()
-        });
+        let part =
+            (prop::sample::select(files), any::<prop::sample::Index>(), 1..200usize).prop_map(|(file, at, length)| {
+                let from = at.index(file.len());
+                file[from..(from + length).min(file.len())].to_vec()
+            });
         let part = prop_oneof![5 => part, 1 => vec(any::<u8>(), 0..12)];
         (vec(any::<u8>(), KNOBS), vec(part, 1..12)).prop_map(|(knobs, parts)| [knobs, parts.concat()].concat())
     }

@@ -49,7 +49,8 @@ async fn a_terminal_that_leaves_with_its_session_does_not_cut_the_end_short() {
     let answer = world.ask_later(SHUTDOWN).await;
     world.held_back().await;
     world.pty(&session).end(0);
-    let left = async || world.handle.read(move |model, _| !model.clients.contains_key(&client)).await.ok()?.then_some(());
+    let left =
+        async || world.handle.read(move |model, _| !model.clients.contains_key(&client)).await.ok()?.then_some(());
     until("the terminal to leave", left).await;
     others().await;
     assert!(!answer.is_finished() && !world.host.is_finished(), "the removal is awaited");

@@ -13,6 +13,7 @@ mod history;
 mod keys;
 mod links;
 mod marked;
+pub(in crate::app) mod memory;
 mod mouse;
 mod needs;
 mod overlay;

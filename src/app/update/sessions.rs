@@ -35,7 +35,7 @@ impl Model {
         if !self.work.offered.is_empty() {
             self.offer(now, session, cmds);
         }
-        self.shed_history();
+        self.shed_history(now);
     }
 
     /// Shows again what a session showed under an earlier host. Where its program runs on, it goes on below.
@@ -44,7 +44,7 @@ impl Model {
         let Some(screen) = self.work.screens.get_mut(session) else { return };
         // Only text and colours are in it: what it leads to is of no interest.
         screen.feed(now, text.replace('\n', "\r\n").as_bytes());
-        self.shed_history();
+        self.shed_history(now);
         self.touch();
     }
 
@@ -229,48 +229,6 @@ impl Model {
         }
         self.acted.insert(session.clone(), now);
         self.apply(now, Event::PersonActed { session: session.clone(), typed }, cmds);
-    }
-
-    /// Keeps the memory of all histories under the cap: hidden sessions lose their oldest lines first, then shown ones.
-    fn shed_history(&mut self) {
-        let cap = self.options.history.memory_bytes;
-        let mut total: usize = self.work.screens.values().map(Screen::memory_bytes).sum();
-        if total <= cap {
-            return;
-        }
-        let visible: Vec<SessionId> = self.visible_sessions();
-        let mut order: Vec<(bool, std::cmp::Reverse<usize>, SessionId)> = self
-            .work
-            .screens
-            .iter()
-            .map(|(id, s)| (visible.contains(id), std::cmp::Reverse(s.memory_bytes()), id.clone()))
-            .collect();
-        order.sort();
-        for (_, _, id) in order {
-            if total <= cap {
-                break;
-            }
-            if let Some(screen) = self.work.screens.get_mut(&id) {
-                let before = screen.memory_bytes();
-                // Half at a time, so that this happens rarely.
-                screen.set_history_limit(screen.history_len() / 2);
-                total = total.saturating_sub(before.saturating_sub(screen.memory_bytes()));
-            }
-        }
-    }
-
-    /// Sessions that some client sees now.
-    fn visible_sessions(&self) -> Vec<SessionId> {
-        let mut out = Vec::new();
-        for client in self.clients.keys() {
-            let Some(tab) = self.tab_of(*client) else { continue };
-            for (pane, _) in self.pane_areas(*client, tab) {
-                if let Some(PaneKind::Session(id)) = self.work.panes.get(&pane) {
-                    out.push(id.clone());
-                }
-            }
-        }
-        out
     }
 
     /// The session of a pane.

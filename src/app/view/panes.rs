@@ -206,6 +206,10 @@ fn session_marks(model: &Model, copying: Option<&Copying>, session: &Session, of
         } else if offset > 0 {
             marks.push(format!("[{offset}/{}]", screen.history_len()));
         }
+        // The cap of all histories took older lines.
+        if (copying.is_some() || offset > 0) && screen.history_limit() < model.options.history.lines {
+            marks.push("older shed".to_owned());
+        }
         let clip = model.work.clips.get(&session.id);
         let refused = clip.map_or(0, |clip| clip.refused);
         let count = screen.blocked().count().saturating_add(refused);
