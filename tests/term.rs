@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod common;
 #[path = "term/golden.rs"]
 mod golden;
 #[path = "term/history.rs"]
@@ -14,7 +15,11 @@ mod marks;
 mod policy;
 #[path = "term/properties.rs"]
 mod properties;
+#[path = "term/reports.rs"]
+mod reports;
 #[path = "term/screens.rs"]
 mod screens;
 #[path = "term/support.rs"]
 mod support;
+#[path = "term/vttest.rs"]
+mod vttest;

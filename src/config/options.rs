@@ -202,6 +202,8 @@ pub struct Options {
     pub history: History,
     /// Which programs may write to a person's clipboard.
     pub clipboard: Clipboard,
+    /// Whether programs may ask for sums of the cells of their screen (DECRQCRA).
+    pub checksums: bool,
     /// New environments.
     pub env: EnvDefaults,
     /// What may be ended of what a hermes-agent made.
@@ -227,6 +229,7 @@ impl Default for Options {
             endpoints: BTreeMap::new(),
             history: History::default(),
             clipboard: Clipboard::default(),
+            checksums: false,
             env: EnvDefaults::default(),
             hermes: Consent::default(),
             rules: Vec::new(),

@@ -285,6 +285,16 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        path: "terminal.checksums",
+        kind: Kind::Flag,
+        default: "false",
+        help: "Answer programs that ask for sums of their screen's cells (DECRQCRA), which tells them what stands there: for tests of terminals.",
+        set: |o, v| {
+            o.checksums = boolean(v)?;
+            Ok(())
+        },
+    },
+    Setting {
         path: "env.backend",
         kind: Kind::Words(&["local", "docker"]),
         default: "\"local\"",

@@ -4,6 +4,7 @@
 //! and nothing in one is ever echoed. Outside of strings the bytes pass untouched, in pieces as large as they came.
 
 use super::event::{Blocked, PromptMark, ScreenEvent};
+use super::screen::MAX_REQUEST;
 use crate::domain::{Moment, Span};
 
 /// Longest control string that is looked at; longer ones are dropped whole. Bytes.
@@ -64,8 +65,9 @@ enum State {
 #[derive(Debug, Default)]
 pub struct Guard {
     state: State,
-    /// Whether the present string is an OSC; others are swallowed.
+    /// Whether the present string is an OSC or a DCS; others are swallowed.
     osc: bool,
+    dcs: bool,
     /// What was kept of it, and how long it is.
     body: Vec<u8>,
     length: usize,
@@ -122,6 +124,7 @@ impl Guard {
                         self.state = State::Body;
                         self.begun = now;
                         self.osc = byte == b']';
+                        self.dcs = byte == b'P';
                         at += 1;
                     }
                     // The engine carries out a control character here and still waits for the rest.
@@ -173,14 +176,14 @@ impl Guard {
                         start = at;
                         match byte {
                             ESC => self.state = State::BodyEscape,
-                            BEL => self.finish(&mut out),
+                            BEL => self.finish(BEL, &mut out),
                             _ => self.abort(&mut out),
                         }
                     }
                 }
                 State::BodyEscape => {
                     if byte == b'\\' {
-                        self.finish(&mut out);
+                        self.finish(ESC, &mut out);
                         at += 1;
                         start = at;
                     } else {
@@ -250,7 +253,7 @@ impl Guard {
         self.length = self.length.saturating_add(part.len());
         if self.length > MAX_STRING {
             self.body = Vec::new();
-        } else if self.osc {
+        } else if self.osc || (self.dcs && self.length <= MAX_REQUEST) {
             self.body.extend_from_slice(part);
         }
     }
@@ -271,16 +274,20 @@ impl Guard {
         out(Piece::Bytes(b"\\"));
     }
 
-    /// Gives the string to the engine, whole.
-    fn hand_over(&mut self, out: &mut impl FnMut(Piece<'_>)) {
-        self.body.insert(0, b']');
-        self.body.push(BEL);
+    /// Gives the string to the engine, whole and with its own end: an answer ends as the question did.
+    fn hand_over(&mut self, introducer: u8, end: u8, out: &mut impl FnMut(Piece<'_>)) {
+        self.body.insert(0, introducer);
+        self.body.push(end);
+        if end == ESC {
+            self.body.push(b'\\');
+        }
         out(Piece::Bytes(&self.body));
         self.state = State::Ground;
         self.drop_body();
     }
 
-    fn finish(&mut self, out: &mut impl FnMut(Piece<'_>)) {
+    /// The string ended with a BEL, or with an ESC and a backslash.
+    fn finish(&mut self, end: u8, out: &mut impl FnMut(Piece<'_>)) {
         if self.osc && self.length <= MAX_STRING {
             let body = std::mem::take(&mut self.body);
             let verdict = judge(&body, &mut self.blocked);
@@ -291,13 +298,21 @@ impl Guard {
                 Verdict::CloseLink => {
                     self.body.clear();
                     self.body.extend_from_slice(b"8;;");
-                    return self.hand_over(out);
+                    return self.hand_over(b']', end, out);
                 }
-                Verdict::Engine => return self.hand_over(out),
+                Verdict::Engine => return self.hand_over(b']', end, out),
             }
+        }
+        if self.dcs && self.length <= MAX_REQUEST && is_request(&self.body) {
+            return self.hand_over(b'P', end, out);
         }
         self.abort(out);
     }
+}
+
+/// Whether a DCS only asks: for a setting (DECRQSS) or for capabilities (XTGETTCAP).
+fn is_request(body: &[u8]) -> bool {
+    (body.starts_with(b"$q") || body.starts_with(b"+q")) && body.iter().all(|byte| (0x20..0x7f).contains(byte))
 }
 
 /// Whether these bytes begin one UTF-8 character and do not finish it.

@@ -113,7 +113,7 @@ fn legacy(press: &Press, modes: &Modes) -> Vec<u8> {
         KeyCode::Enter if modes.newline => out.extend(b"\r\n"),
         KeyCode::Enter => out.push(b'\r'),
         KeyCode::Tab => out.push(b'\t'),
-        KeyCode::Backspace => out.push(if press.ctrl { 0x08 } else { 0x7f }),
+        KeyCode::Backspace => out.push(if press.ctrl == modes.backarrow { 0x7f } else { 0x08 }),
         KeyCode::Esc => out.push(0x1b),
         KeyCode::Null => out.push(0),
         KeyCode::Char(c) => match control_byte(c).filter(|_| press.ctrl) {

@@ -15,6 +15,8 @@ pub struct Modes {
     pub alternate_screen: bool,
     /// The wheel sends cursor keys on the alternate screen (mode 1007).
     pub alternate_scroll: bool,
+    /// Backspace sends BS, and with Ctrl DEL (DECBKM); the other way round otherwise.
+    pub backarrow: bool,
     /// Enter sends CR LF (LNM).
     pub newline: bool,
     /// Which mouse events are reported.

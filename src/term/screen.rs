@@ -3,26 +3,35 @@
 //! Bytes pass the [`Guard`], the parser, then `handler` into the grid. A panic in there is contained: it ends this
 //! screen, not the process.
 
+mod capabilities;
 mod cells;
 mod changes;
+mod dispatch;
 mod handler;
+mod motion;
+mod palette;
 mod place;
 mod prompts;
+mod rectangles;
+mod reports;
+mod sgr;
+mod stream;
+mod switches;
 mod text;
 
 /// What is used of the emulator crate, for this module and its submodules.
 mod emulator {
     pub(super) use alacritty_terminal::event::{Event, EventListener};
-    pub(super) use alacritty_terminal::grid::{Dimensions, Grid, Scroll};
+    pub(super) use alacritty_terminal::grid::{Cursor, Dimensions, Grid, Scroll};
     pub(super) use alacritty_terminal::index::{Column, Line};
     pub(super) use alacritty_terminal::term::cell::{Cell, Flags, Hyperlink as Link};
     pub(super) use alacritty_terminal::term::color::COUNT as COLOR_COUNT;
     pub(super) use alacritty_terminal::term::{Config, Term, TermDamage, TermMode};
     pub(super) use alacritty_terminal::vte::ansi::{
-        Attr, CharsetIndex, ClearMode, Color, CursorShape, CursorStyle, Handler, Hyperlink, KeyboardModes,
-        KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, NamedColor, PrivateMode, Processor, Rgb,
-        ScpCharPath, ScpUpdateMode, StandardCharset, TabulationClearMode, Timeout, cursor_icon::CursorIcon,
+        Attr, CharsetIndex, ClearMode, Color, CursorShape, CursorStyle, Handler, Hyperlink, LineClearMode, Mode,
+        NamedColor, NamedMode, NamedPrivateMode, PrivateMode, Rgb, StandardCharset, TabulationClearMode,
     };
+    pub(super) use alacritty_terminal::vte::{Params, ParamsIter, Parser, Perform};
 }
 
 use super::event::{Blocked, ScreenEvent};
@@ -32,13 +41,17 @@ use super::view::{Cursor, CursorShape, View};
 use crate::domain::{Moment, Size, Span};
 pub(super) use cells::Text;
 use changes::Changes;
-use emulator::{Config, Dimensions, Event, EventListener, NamedColor, Processor, Term, TermMode, Timeout};
+pub(super) use dispatch::MAX_REQUEST;
+use emulator::{Config, Dimensions, Event, EventListener, NamedColor, Term, TermMode};
 use handler::Watched;
+use motion::Saved;
 pub use prompts::Prompt;
 use std::cell::Cell as StdCell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use stream::Stream;
 
 /// How long a program may hold back its drawing (mode 2026) before the screen is shown as it is.
 const SYNC_TIMEOUT: Span = Span(150);
@@ -64,46 +77,15 @@ pub struct Fed {
     pub events: Vec<ScreenEvent>,
 }
 
-/// What the emulator wants to tell; it only has a shared reference to it.
+/// Whether the emulator rang the bell; it only has a shared reference to this. Answers are ours, see `reports`.
 #[derive(Clone, Default)]
-struct Outbox(Arc<Mutex<Told>>);
-
-#[derive(Default)]
-struct Told {
-    reply: String,
-    bell: bool,
-}
+struct Outbox(Arc<AtomicBool>);
 
 impl EventListener for Outbox {
     fn send_event(&self, event: Event) {
-        let told = || self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match event {
-            Event::PtyWrite(text) => told().reply.push_str(&text),
-            Event::Bell => told().bell = true,
-            _ => {}
+        if let Event::Bell = event {
+            self.0.store(true, Ordering::Relaxed);
         }
-    }
-}
-
-/// Whether a synchronized update is under way, and how many were begun. Time is kept by [`Screen`].
-#[derive(Default)]
-struct SyncFlag {
-    pending: bool,
-    begun: u64,
-}
-
-impl Timeout for SyncFlag {
-    fn set_timeout(&mut self, _: Duration) {
-        self.pending = true;
-        self.begun += 1;
-    }
-
-    fn clear_timeout(&mut self) {
-        self.pending = false;
-    }
-
-    fn pending_timeout(&self) -> bool {
-        self.pending
     }
 }
 
@@ -118,7 +100,35 @@ struct Policy {
     reply: String,
     blocked: Blocked,
     touched: bool,
+    /// Whether every row looks different now.
+    repaint: bool,
     active_charset: emulator::CharsetIndex,
+    /// Which of G0 to G3 is the British one.
+    pounds: [bool; 4],
+    /// The character set of the next character alone.
+    single_shift: Option<emulator::CharsetIndex>,
+    /// The last character, which `CSI b` repeats.
+    preceding: Option<char>,
+    /// The scrolling region, unless it is the whole screen.
+    region: Option<Range<usize>>,
+    /// What DECSC saved on the main screen and on the alternate one.
+    saved: [Saved; 2],
+    /// Modes 45 and 1045: to the left of a row is the end of the one before.
+    reverse_wrap: bool,
+    reverse_wrap_anywhere: bool,
+    /// Mode 67.
+    backarrow: bool,
+    /// Foreground and background of the whole screen are swapped (mode 5).
+    inverse: bool,
+    kept_modes: Vec<u16>,
+    saved_modes: Vec<(u16, bool)>,
+    /// Whether a synchronized update began just now, and whether one is under way.
+    sync_begins: bool,
+    in_sync: bool,
+    /// The request under way (DECRQSS, XTGETTCAP): its kind, and its text so far.
+    request: Option<(u8, Vec<u8>)>,
+    /// Whether sums of cells are told (DECRQCRA).
+    checksums: bool,
     /// Cells that got marks, hyperlinks opened and the bytes of their addresses, since [`Policy::window_start`].
     marked_cells: usize,
     links: usize,
@@ -131,6 +141,11 @@ struct Policy {
 }
 
 impl Policy {
+    /// Whether characters are written as they are, up to the active character set.
+    fn is_usual_text(&self) -> bool {
+        self.single_shift.is_none() && !self.pounds[self.active_charset as usize]
+    }
+
     fn set_title(&mut self, title: String) {
         if title != self.title {
             self.title.clone_from(&title);
@@ -199,7 +214,7 @@ fn contain<T>(work: impl FnOnce() -> T) -> Result<T, String> {
 /// One emulated screen with its history.
 pub struct Screen {
     term: Emulator,
-    parser: Processor<SyncFlag>,
+    stream: Stream,
     outbox: Outbox,
     guard: Guard,
     policy: Policy,
@@ -227,7 +242,7 @@ impl Screen {
         let outbox = Outbox::default();
         Self {
             term: new_emulator(clamp(size), history_lines, &outbox),
-            parser: Processor::new(),
+            stream: Stream::default(),
             outbox,
             guard: Guard::default(),
             policy: Policy::default(),
@@ -253,18 +268,18 @@ impl Screen {
         let overdue = self.sync_deadline.is_some_and(|deadline| deadline <= now);
         self.work(now, |screen| {
             if overdue {
-                screen.parser.stop_sync(&mut Watched { term: &mut screen.term, policy: &mut screen.policy });
+                screen.stream.release(&mut Watched { term: &mut screen.term, policy: &mut screen.policy });
             }
             let mut guard = std::mem::take(&mut screen.guard);
             guard.scan(now, bytes, |piece| {
-                let Screen { term, parser, policy, .. } = &mut *screen;
+                let Screen { term, stream, policy, .. } = &mut *screen;
                 match piece {
-                    Piece::Text(text) if !parser.sync_timeout().pending => Watched { term, policy }.print(parser, text),
-                    Piece::Bytes(bytes) | Piece::Text(bytes) => parser.advance(&mut Watched { term, policy }, bytes),
+                    Piece::Text(text) if !stream.is_holding() => Watched { term, policy }.print(stream, text),
+                    Piece::Bytes(bytes) | Piece::Text(bytes) => stream.advance(&mut Watched { term, policy }, bytes),
                     Piece::Event(ScreenEvent::Title(title)) => policy.set_title(title),
                     Piece::Event(event) => {
                         // While drawing is held back nobody knows where the cursor will be.
-                        if let (ScreenEvent::Prompt(mark), false) = (&event, parser.sync_timeout().pending) {
+                        if let (ScreenEvent::Prompt(mark), false) = (&event, stream.is_holding()) {
                             screen.count_scrolled();
                             screen.note_prompt(*mark);
                         }
@@ -297,27 +312,27 @@ impl Screen {
             parse(self);
             self.count_scrolled();
             self.changes.note(&mut self.term);
+            if std::mem::take(&mut self.policy.repaint) {
+                self.changes.all(&self.term);
+            }
         }) {
             self.die(message);
         }
-        let flag = self.parser.sync_timeout();
-        if !flag.pending {
+        if !self.stream.is_holding() {
             self.sync_deadline = None;
-        } else if flag.begun != self.sync_begun {
+        } else if self.stream.begun() != self.sync_begun {
             self.sync_deadline = Some(now + SYNC_TIMEOUT);
         }
-        self.sync_begun = flag.begun;
+        self.sync_begun = self.stream.begun();
 
-        let mut told = self.outbox.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut reply = std::mem::take(&mut told.reply).into_bytes();
-        reply.append(&mut std::mem::take(&mut self.policy.reply).into_bytes());
+        let mut reply = std::mem::take(&mut self.policy.reply).into_bytes();
         if reply.len() > MAX_REPLY {
             self.policy.blocked.reply_bytes += reply.len() as u64;
             reply.clear();
         }
         let mut events = std::mem::take(&mut self.policy.events);
         events.truncate(MAX_EVENTS);
-        if std::mem::take(&mut told.bell) {
+        if self.outbox.0.swap(false, Ordering::Relaxed) {
             events.push(ScreenEvent::Bell);
         }
         Fed { reply, changed: self.policy.touched, events }
@@ -329,7 +344,7 @@ impl Screen {
         let size = contain(|| self.size()).unwrap_or_default();
         self.outbox = Outbox::default();
         self.term = new_emulator(clamp(size), self.history_limit, &self.outbox);
-        self.parser = Processor::new();
+        self.stream = Stream::default();
         self.guard = Guard::default();
         self.bookmarked = false;
         self.epoch += 1;
@@ -338,7 +353,7 @@ impl Screen {
         let text = format!("{}\r\n[the terminal emulation failed: {message}]", last.replace('\n', "\r\n"));
         let mut quiet = Policy::default();
         let _ =
-            contain(|| self.parser.advance(&mut Watched { term: &mut self.term, policy: &mut quiet }, text.as_bytes()));
+            contain(|| self.stream.advance(&mut Watched { term: &mut self.term, policy: &mut quiet }, text.as_bytes()));
         self.policy.touched = true;
         self.policy.events.push(ScreenEvent::Died(message.clone()));
         self.dead = Some(message);
@@ -383,6 +398,7 @@ impl Screen {
             + 2 * (self.policy.links * LINK + self.policy.link_bytes)
             + self.prompts.capacity() * size_of::<Prompt>()
             + self.parser.sync_bytes_count()
+            + self.stream.held_bytes()
     }
 
     fn is_alternate(&self) -> bool {
@@ -401,6 +417,7 @@ impl Screen {
             focus_events: on(TermMode::FOCUS_IN_OUT),
             alternate_screen: on(TermMode::ALT_SCREEN),
             alternate_scroll: on(TermMode::ALTERNATE_SCROLL),
+            backarrow: self.policy.backarrow,
             newline: on(TermMode::LINE_FEED_NEW_LINE),
             mouse: if on(TermMode::MOUSE_MOTION) {
                 MouseTracking::Motion
@@ -458,6 +475,11 @@ impl Screen {
     /// Tells the colours of the outer terminal, for programs that ask (OSC 4, 10, 11). Without, they get no answer.
     pub fn set_theme(&mut self, foreground: (u8, u8, u8), background: (u8, u8, u8)) {
         self.policy.theme = Some([foreground, background]);
+    }
+
+    /// Whether the program may ask for sums of cells (DECRQCRA). Off unless told: they tell it what others wrote.
+    pub fn allow_checksums(&mut self, allowed: bool) {
+        self.policy.checksums = allowed;
     }
 
     /// What is to be drawn, at the place scrolled to.

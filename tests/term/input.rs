@@ -110,6 +110,7 @@ fn application_modes() {
         ],
     );
     assert_table("\x1b[20h", &[(KeyCode::Enter, NONE, "\r\n")]);
+    assert_table("\x1b[?67h", &[(KeyCode::Backspace, NONE, "\x08"), (KeyCode::Backspace, CTRL, "\x7f")]);
     let keypad = |code| KeyEvent { state: KeyEventState::KEYPAD, ..KeyEvent::new(code, NONE) };
     let on = modes("\x1b=");
     assert_eq!(keys::encode(&keypad(KeyCode::Char('5')), &on), b"\x1bOu");

@@ -117,7 +117,7 @@ fn nothing_that_a_program_sent_comes_back_to_it() {
         assert!(!answer.contains("INJ") && !answer.contains('\r') && !answer.contains('\n'), "{attack:?}: {answer:?}");
     }
     for (query, answer) in [
-        ("\x1b[c", "\x1b[?6c"),
+        ("\x1b[c", "\x1b[?62;22c"),
         ("\x1b[5n", "\x1b[0n"),
         ("\x1b[18t", "\x1b[8;4;20t"),
         ("\x1b[?2004$p", "\x1b[?2004;2$y"),

@@ -59,6 +59,46 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         "\x1b[<u",
         "\x1b[22t",
         "\x1b[23t",
+        "\x1b[c",
+        "\x1b[>c",
+        "\x1b[=c",
+        "\x1b[>q",
+        "\x1b[?6n",
+        "\x1b[18t",
+        "\x1b[?7$p",
+        "\x1b[?2026$p",
+        "\x1b[4$p",
+        "\x1bP$qm\x1b\\",
+        "\x1bP$qr\x1b\\",
+        "\x1bP$q q\x1b\\",
+        "\x1bP+q544e;436F\x1b\\",
+        "\x1bP+q5858\x1b\\",
+        "\x1b]4;1;?\x07",
+        "\x1b]4;1;#123456\x07",
+        "\x1b]11;?\x1b\\",
+        "\x1b]104\x07",
+        "\x1b[1;1;1;1;2;2*y",
+        "\x1b[1;1;3;9;1;2;5;1$v",
+        "\x1b[42;2;2;3;9$x",
+        "\x1b[2;2;3;9$z",
+        "\x1b[3'}",
+        "\x1b[3'~",
+        "\x1b[2 @",
+        "\x1b[2 A",
+        "\x1b6",
+        "\x1b9",
+        "\x1b[!p",
+        "\x1b[?5h",
+        "\x1b[?5l",
+        "\x1b[?45h",
+        "\x1b[?47h",
+        "\x1b[?47l",
+        "\x1b[?1h\x1b[?1s\x1b[?1l",
+        "\x1b[?1r",
+        "\x1b(A",
+        "\x1bN",
+        "\x1bn",
+        "###",
         "plain text ",
         "0123456789012345678901234567890",
     ];
@@ -69,6 +109,14 @@ fn piece() -> impl Strategy<Value = Vec<u8>> {
         2 => prop::collection::vec(any::<u8>(), 0..12),
         2 => "[ -~]{1,70}(\r\n)?[ -~]{0,40}".prop_map(String::into_bytes),
     ]
+}
+
+/// A screen that answers everything.
+fn answering() -> Screen {
+    let mut screen = Screen::new(Size { rows: 6, cols: 20 }, 50);
+    screen.set_theme((200, 200, 200), (1, 2, 3));
+    screen.allow_checksums(true);
+    screen
 }
 
 fn output() -> impl Strategy<Value = Vec<u8>> {
@@ -85,9 +133,9 @@ proptest! {
 
     #[test]
     fn it_does_not_matter_where_output_is_cut(output in output(), cuts in prop::collection::vec(any::<prop::sample::Index>(), 0..6)) {
-        let mut whole = Screen::new(Size { rows: 6, cols: 20 }, 50);
+        let mut whole = answering();
         let mut fed = whole.feed(NOW, &output);
-        let mut cut = Screen::new(Size { rows: 6, cols: 20 }, 50);
+        let mut cut = answering();
         let mut places: Vec<usize> = cuts.iter().map(|cut| cut.index(output.len() + 1)).collect();
         places.extend([0, output.len()]);
         places.sort_unstable();

@@ -186,6 +186,6 @@ fn programs_are_told_the_colours_only_when_they_are_known() {
     assert_eq!(reply(&mut screen, "\x1b]11;?\x07"), "");
     screen.set_theme((255, 255, 255), (16, 32, 48));
     assert_eq!(reply(&mut screen, "\x1b]11;?\x07"), "\x1b]11;rgb:1010/2020/3030\x07");
-    assert_eq!(reply(&mut screen, "\x1b]10;?\x1b\\"), "\x1b]10;rgb:ffff/ffff/ffff\x07");
+    assert_eq!(reply(&mut screen, "\x1b]10;?\x1b\\"), "\x1b]10;rgb:ffff/ffff/ffff\x1b\\");
     assert_eq!(reply(&mut screen, "\x1b]4;1;?\x07"), "\x1b]4;1;rgb:cdcd/0000/0000\x07");
 }

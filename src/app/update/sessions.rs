@@ -153,7 +153,12 @@ impl Model {
     pub(super) fn screen_for(&mut self, session: &SessionId) {
         let Some(known) = self.state.sessions.get(session) else { return };
         let (size, lines) = (known.size, self.options.history.lines);
-        self.work.screens.entry(session.clone()).or_insert_with(|| Screen::new(size, lines));
+        let checksums = self.options.checksums;
+        self.work.screens.entry(session.clone()).or_insert_with(|| {
+            let mut screen = Screen::new(size, lines);
+            screen.allow_checksums(checksums);
+            screen
+        });
     }
 
     /// Gives every program the size of its pane on the active client. Sessions shown nowhere keep theirs.

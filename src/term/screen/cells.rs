@@ -90,7 +90,7 @@ impl Screen {
             .with(Attrs::BOLD, flags.contains(Flags::BOLD))
             .with(Attrs::DIM, flags.contains(Flags::DIM))
             .with(Attrs::ITALIC, flags.contains(Flags::ITALIC))
-            .with(Attrs::INVERSE, flags.contains(Flags::INVERSE))
+            .with(Attrs::INVERSE, flags.contains(Flags::INVERSE) != self.policy.inverse)
             .with(Attrs::HIDDEN, flags.contains(Flags::HIDDEN))
             .with(Attrs::STRIKE, flags.contains(Flags::STRIKEOUT));
         Style {

@@ -1,12 +1,9 @@
-//! Stands between the parser and the emulator: passes each action on, and keeps for itself what needs a policy of ours:
-//! marks on a cell, hyperlinks, titles, keyboard protocols, answers to colour queries.
+//! Stands between the parser and the emulator: text, marks on a cell, character sets, hyperlinks, titles, keyboard
+//! protocols.
 
-use super::emulator::{
-    Attr, CharsetIndex, ClearMode, Column, CursorIcon, CursorShape, CursorStyle, Dimensions, Flags, Handler, Hyperlink,
-    KeyboardModes, KeyboardModesApplyBehavior, LineClearMode, Mode, ModifyOtherKeys, PrivateMode, Processor, Rgb,
-    ScpCharPath, ScpUpdateMode, StandardCharset, TabulationClearMode, TermMode,
-};
-use super::{Emulator, Policy, SyncFlag};
+use super::emulator::{CharsetIndex, Column, Dimensions, Flags, Handler, Hyperlink, StandardCharset, TermMode};
+use super::stream::Stream;
+use super::{Emulator, Policy};
 use std::fmt::Write as _;
 
 /// Most combining marks, joiners and selectors on one cell. Longest cluster in use is about ten code points, and the
@@ -16,6 +13,8 @@ const MAX_MARKS: usize = 16;
 const MAX_LINKS: usize = 20_000;
 /// Most bytes of their addresses.
 const MAX_LINK_BYTES: usize = 4 << 20;
+/// Most titles kept for later.
+const MAX_TITLES: usize = 16;
 
 /// The handler of one feed.
 pub(super) struct Watched<'a> {
@@ -24,7 +23,13 @@ pub(super) struct Watched<'a> {
 }
 
 impl Watched<'_> {
-    fn alternate(&self) -> bool {
+    /// The emulator, for a change that may be seen.
+    pub(super) fn term(&mut self) -> &mut Emulator {
+        self.policy.touched = true;
+        self.term
+    }
+
+    pub(super) fn alternate(&self) -> bool {
         self.term.mode().contains(TermMode::ALT_SCREEN)
     }
 
@@ -65,30 +70,29 @@ fn is_plain(byte: u8) -> bool {
 impl Watched<'_> {
     /// Takes in text that stands outside of escape sequences. Does what the parser and the emulator would do with it,
     /// but writes runs of plain ASCII into the grid at once: most of what programs print is that.
-    pub(super) fn print(&mut self, parser: &mut Processor<SyncFlag>, text: &[u8]) {
+    pub(super) fn print(&mut self, stream: &mut Stream, text: &[u8]) {
         let mut rest = text;
         while let Some(&byte) = rest.first() {
             let run = rest.iter().position(|b| !is_plain(*b)).unwrap_or(rest.len());
             let taken = match byte {
                 b'\r' => {
-                    self.carriage_return();
+                    self.term().carriage_return();
                     1
                 }
                 b'\n' => {
-                    self.linefeed();
+                    self.line_feed();
                     1
                 }
                 _ if run >= MIN_RUN => {
-                    // The parser must see the last character: `CSI b` repeats it.
-                    self.print_plain(&rest[..run - 1]);
-                    parser.advance(self, &rest[run - 1..run]);
+                    self.print_plain(&rest[..run]);
+                    self.policy.preceding = Some(char::from(rest[run - 1]));
                     run
                 }
                 _ => {
                     // Cut after an ASCII byte: the parser must not be left with the beginning of a character.
                     let cut = rest.iter().skip(PART).position(u8::is_ascii);
                     let part = cut.map_or(rest, |n| &rest[..=PART + n]);
-                    parser.advance(self, part);
+                    stream.advance(self, part);
                     part.len()
                 }
             };
@@ -101,6 +105,7 @@ impl Watched<'_> {
         self.policy.touched = true;
         let cursor = &self.term.grid().cursor;
         let plain = cursor.charsets[self.policy.active_charset] == StandardCharset::Ascii
+            && self.policy.is_usual_text()
             && cursor.template.extra.is_none()
             && !self.term.mode().contains(TermMode::INSERT);
         let mut rest = run;
@@ -109,7 +114,7 @@ impl Watched<'_> {
             let written = if plain { self.fill_row(rest) } else { 0 };
             rest = &rest[written..];
             if written == 0 {
-                self.term.input(char::from(byte));
+                self.input(char::from(byte));
                 rest = &rest[1..];
             }
         }
@@ -144,140 +149,91 @@ impl Watched<'_> {
     }
 }
 
-macro_rules! pass_on {
-    ($($name:ident($($arg:ident: $kind:ty),*);)*) => {
-        $(
-            #[inline]
-            fn $name(&mut self, $($arg: $kind),*) {
-                self.policy.touched = true;
-                Handler::$name(self.term, $($arg),*);
-            }
-        )*
-    };
-}
-
-impl Handler for Watched<'_> {
-    pass_on! {
-        set_cursor_style(style: Option<CursorStyle>);
-        set_cursor_shape(shape: CursorShape);
-        goto(line: i32, col: usize);
-        goto_line(line: i32);
-        goto_col(col: usize);
-        insert_blank(count: usize);
-        move_up(rows: usize);
-        move_down(rows: usize);
-        identify_terminal(intermediate: Option<char>);
-        device_status(arg: usize);
-        move_forward(cols: usize);
-        move_backward(cols: usize);
-        move_down_and_cr(rows: usize);
-        move_up_and_cr(rows: usize);
-        put_tab(count: u16);
-        backspace();
-        carriage_return();
-        linefeed();
-        bell();
-        substitute();
-        newline();
-        set_horizontal_tabstop();
-        scroll_up(rows: usize);
-        scroll_down(rows: usize);
-        insert_blank_lines(count: usize);
-        delete_lines(count: usize);
-        erase_chars(count: usize);
-        delete_chars(count: usize);
-        move_backward_tabs(count: u16);
-        move_forward_tabs(count: u16);
-        save_cursor_position();
-        restore_cursor_position();
-        clear_line(mode: LineClearMode);
-        clear_screen(mode: ClearMode);
-        clear_tabs(mode: TabulationClearMode);
-        set_tabs(interval: u16);
-        reverse_index();
-        terminal_attribute(attr: Attr);
-        set_mode(mode: Mode);
-        unset_mode(mode: Mode);
-        report_mode(mode: Mode);
-        set_private_mode(mode: PrivateMode);
-        unset_private_mode(mode: PrivateMode);
-        report_private_mode(mode: PrivateMode);
-        set_scrolling_region(top: usize, bottom: Option<usize>);
-        set_keypad_application_mode();
-        unset_keypad_application_mode();
-        configure_charset(index: CharsetIndex, charset: StandardCharset);
-        decaln();
-        text_area_size_chars();
-        set_mouse_cursor_icon(icon: CursorIcon);
-        set_scp(path: ScpCharPath, update: ScpUpdateMode);
-    }
-
+impl Watched<'_> {
+    /// Writes a character at the cursor.
     #[inline]
-    fn input(&mut self, c: char) {
+    pub(super) fn input(&mut self, c: char) {
         self.policy.touched = true;
         // The first combining mark of Unicode is U+0300.
         if c >= '\u{300}' && unicode_width::UnicodeWidthChar::width(c) == Some(0) {
             self.mark(c);
-        } else {
+        } else if self.policy.is_usual_text() {
             self.term.input(c);
+        } else {
+            self.input_unusual(c);
         }
     }
 
-    fn set_active_charset(&mut self, index: CharsetIndex) {
+    /// The same while another character set than the active one is asked for, or a national one.
+    #[cold]
+    fn input_unusual(&mut self, c: char) {
+        let active = self.policy.active_charset;
+        let set = self.policy.single_shift.take().unwrap_or(active);
+        let c = if c == '#' && self.policy.pounds[set as usize] { '£' } else { c };
+        self.term.set_active_charset(set);
+        self.term.input(c);
+        self.term.set_active_charset(active);
+    }
+
+    /// Makes a character set the active one (SI, SO, LS2, LS3).
+    pub(super) fn activate_charset(&mut self, index: CharsetIndex) {
         self.policy.active_charset = index;
         self.term.set_active_charset(index);
     }
 
-    fn reset_state(&mut self) {
-        self.policy.touched = true;
-        self.policy.active_charset = CharsetIndex::default();
-        self.policy.kitty = Default::default();
-        self.policy.modify_other_keys = 0;
-        self.policy.titles.clear();
-        self.policy.recoloured = false;
-        for index in 0..super::emulator::COLOR_COUNT {
-            self.term.reset_color(index);
-        }
-        self.term.reset_state();
-    }
-
-    fn set_color(&mut self, index: usize, color: Rgb) {
-        if index < super::emulator::COLOR_COUNT {
-            self.policy.touched = true;
-            self.policy.recoloured = true;
-            self.term.set_color(index, color);
-        }
-    }
-
-    fn reset_color(&mut self, index: usize) {
-        if index < super::emulator::COLOR_COUNT {
-            self.policy.touched = true;
-            self.term.reset_color(index);
-        }
-    }
-
-    fn dynamic_color_sequence(&mut self, prefix: String, index: usize, terminator: &str) {
-        if let Some((r, g, b)) = self.policy.color_of(self.term, index) {
-            let _ =
-                write!(self.policy.reply, "\x1b]{prefix};rgb:{r:02x}{r:02x}/{g:02x}{g:02x}/{b:02x}{b:02x}{terminator}");
-        }
+    /// Puts a character set into one of the four places. Of the national ones the pound sign is known.
+    pub(super) fn designate(&mut self, intermediate: u8, set: u8) {
+        let index = match intermediate {
+            b'(' => CharsetIndex::G0,
+            b')' => CharsetIndex::G1,
+            b'*' => CharsetIndex::G2,
+            b'+' => CharsetIndex::G3,
+            _ => return,
+        };
+        let charset = match set {
+            b'0' | b'2' => StandardCharset::SpecialCharacterAndLineDrawing,
+            b'A'
+            | b'B'
+            | b'1'
+            | b'4'..=b'7'
+            | b'9'
+            | b'<'..=b'>'
+            | b'C'
+            | b'E'
+            | b'H'
+            | b'K'
+            | b'Q'
+            | b'R'
+            | b'Y'
+            | b'Z' => StandardCharset::Ascii,
+            _ => return,
+        };
+        self.policy.pounds[index as usize] = set == b'A';
+        self.term.configure_charset(index, charset);
     }
 
     /// Titles come from the guard; only the stack of them (`CSI 22 t`, `CSI 23 t`) comes here. Never sent back.
-    fn push_title(&mut self) {
-        if self.policy.titles.len() >= 16 {
+    pub(super) fn push_title(&mut self) {
+        if self.policy.titles.len() >= MAX_TITLES {
             self.policy.titles.remove(0);
         }
         self.policy.titles.push(self.policy.title.clone());
     }
 
-    fn pop_title(&mut self) {
+    pub(super) fn pop_title(&mut self) {
         if let Some(title) = self.policy.titles.pop() {
             self.policy.set_title(title);
         }
     }
 
-    fn set_hyperlink(&mut self, link: Option<Hyperlink>) {
+    /// Opens a hyperlink (OSC 8) of these parameters and this address, or ends the one that is open.
+    pub(super) fn hyperlink(&mut self, params: &[&[u8]]) {
+        let [parameters, uri @ ..] = params else { return };
+        // The address may contain semicolons, at which it was split.
+        let uri = String::from_utf8(uri.join(&b';')).unwrap_or_default();
+        let id = parameters.split(|b| *b == b':').find_map(|pair| pair.strip_prefix(b"id="));
+        let id = id.and_then(|id| std::str::from_utf8(id).ok()).map(str::to_owned);
+        let link = (!uri.is_empty()).then_some(Hyperlink { id, uri });
         if let Some(link) = &link {
             let bytes = link.uri.len() + link.id.as_ref().map_or(0, String::len);
             if self.policy.links >= MAX_LINKS || self.policy.link_bytes + bytes > MAX_LINK_BYTES {
@@ -290,39 +246,32 @@ impl Handler for Watched<'_> {
         self.term.set_hyperlink(link);
     }
 
-    fn report_keyboard_mode(&mut self) {
+    pub(super) fn report_keyboard_mode(&mut self) {
         let flags = self.policy.kitty.current(self.alternate()).0;
         let _ = write!(self.policy.reply, "\x1b[?{flags}u");
     }
 
-    fn push_keyboard_mode(&mut self, mode: KeyboardModes) {
-        self.policy.kitty.push(self.alternate(), mode.bits());
+    pub(super) fn push_keyboard_mode(&mut self, flags: u8) {
+        self.policy.kitty.push(self.alternate(), flags);
     }
 
-    fn pop_keyboard_modes(&mut self, count: u16) {
-        self.policy.kitty.pop(self.alternate(), count.into());
+    pub(super) fn pop_keyboard_modes(&mut self, count: usize) {
+        self.policy.kitty.pop(self.alternate(), count);
     }
 
-    fn set_keyboard_mode(&mut self, mode: KeyboardModes, behavior: KeyboardModesApplyBehavior) {
+    /// `how`: 1 sets these flags alone, 2 these too, 3 clears them.
+    pub(super) fn set_keyboard_mode(&mut self, flags: u8, how: usize) {
         let alternate = self.alternate();
         let now = self.policy.kitty.current(alternate).0;
-        let flags = match behavior {
-            KeyboardModesApplyBehavior::Replace => mode.bits(),
-            KeyboardModesApplyBehavior::Union => now | mode.bits(),
-            KeyboardModesApplyBehavior::Difference => now & !mode.bits(),
+        let flags = match how {
+            2 => now | flags,
+            3 => now & !flags,
+            _ => flags,
         };
         self.policy.kitty.set(alternate, flags);
     }
 
-    fn set_modify_other_keys(&mut self, mode: ModifyOtherKeys) {
-        self.policy.modify_other_keys = match mode {
-            ModifyOtherKeys::Reset => 0,
-            ModifyOtherKeys::EnableExceptWellDefined => 1,
-            ModifyOtherKeys::EnableAll => 2,
-        };
-    }
-
-    fn report_modify_other_keys(&mut self) {
+    pub(super) fn report_modify_other_keys(&mut self) {
         let level = self.policy.modify_other_keys;
         let _ = write!(self.policy.reply, "\x1b[>4;{level}m");
     }

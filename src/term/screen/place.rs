@@ -133,6 +133,8 @@ impl Screen {
             self.term.grid_mut()[Line(-(offset as i32))][Column(0)].flags.insert(BOOKMARK);
         }
         self.term.resize(Extent(size));
+        // The emulator forgets it, too.
+        self.policy.region = None;
         if size.cols < before.cols && !self.is_alternate() {
             self.fill_from_history(history_before);
         }
