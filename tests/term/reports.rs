@@ -324,16 +324,16 @@ fn rectangles_are_copied_filled_and_erased() {
 }
 
 #[test]
-fn columns_are_put_in_and_taken_out() {
+fn rows_of_the_region_move_sideways() {
     let mut screen = screen(4, 8);
-    feed(&mut screen, "abcdefgh\r\nijklmnop\r\nqrstuvwx\x1b[2;3r\x1b[2;3H\x1b[2'}");
-    assert_eq!(screen.text(), "abcdefgh\nij  klmn\nqr  stuv");
-    feed(&mut screen, "\x1b[3'~");
-    assert_eq!(screen.text(), "abcdefgh\nijlmn\nqrtuv");
-    feed(&mut screen, "\x1b[ A\x1b[2;1H\x1b6\x1b[3 @");
-    assert_eq!(screen.text(), "abcdefgh\njlmn\nrtuv");
-    feed(&mut screen, "\x1b[1;1H\x1b[99'~\x1b[99'}");
-    assert_eq!(screen.text(), "abcdefgh\njlmn\nrtuv", "not from outside of the region");
+    feed(&mut screen, "abcdefgh\r\nijklmnop\r\nqrstuvwx\x1b[2;3r\x1b[2;3H\x1b[2 @");
+    assert_eq!(screen.text(), "abcdefgh\nklmnop\nstuvwx");
+    feed(&mut screen, "\x1b[ A\x1b[2;1H\x1b6");
+    assert_eq!(screen.text(), "abcdefgh\n  klmnop\n  stuvwx");
+    feed(&mut screen, "\x1b[1;1H\x1b[99 @\x1b6");
+    assert_eq!(screen.text(), "abcdefgh\n  klmnop\n  stuvwx", "not from outside of the region");
     assert_eq!(reply(&mut screen, "\x1b[2;7H\x1b9\x1b9\x1b6\x1b[6n"), "\x1b[2;7R");
-    assert_eq!(screen.text(), "abcdefgh\nlmn\ntuv");
+    assert_eq!(screen.text(), "abcdefgh\n klmnop\n stuvwx");
+    feed(&mut screen, "\x1b[99 A");
+    assert_eq!(screen.text(), "abcdefgh");
 }

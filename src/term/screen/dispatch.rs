@@ -114,8 +114,6 @@ impl Perform for Watched<'_> {
             [b'$'] if action == 'v' => self.copy_rectangle(args),
             [b'$'] if action == 'x' => self.fill_rectangle(args),
             [b'$'] if action == 'z' => self.erase_rectangle(args),
-            [b'\''] if action == '}' => self.insert_columns(args.or(0, 1)),
-            [b'\''] if action == '~' => self.delete_columns(args.or(0, 1)),
             [b' '] if action == '@' => self.scroll_sideways(args.or(0, 1), false),
             [b' '] if action == 'A' => self.scroll_sideways(args.or(0, 1), true),
             [b'*'] if action == 'y' => self.report_checksum(args),

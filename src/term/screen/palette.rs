@@ -72,26 +72,15 @@ fn number(text: &[u8]) -> Option<usize> {
     std::str::from_utf8(text).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
 }
 
-/// A colour as X11 writes it: `rgb:` with one to four hexadecimal digits for each part, `#` with as many for all
-/// three, or `rgbi:` with fractions of one.
+/// A colour as X11 writes it: `rgb:` with one to four hexadecimal digits for each part, or `#` with as many for all
+/// three.
 fn parse(text: &[u8]) -> Option<Rgb> {
     let text = std::str::from_utf8(text).ok()?;
-    let parts = |text: &str, part: fn(&str) -> Option<u8>| {
-        let mut parts = text.split('/').map(part);
-        let rgb = Rgb { r: parts.next()??, g: parts.next()??, b: parts.next()?? };
-        parts.next().is_none().then_some(rgb)
-    };
     if let Some(text) = text.strip_prefix("rgb:") {
-        return parts(text, |part| {
-            // Scaled: `f` is as bright as `ffff`.
-            hex(part).map(|n| (n * 255 / ((1 << (4 * part.len())) - 1)) as u8)
-        });
-    }
-    if let Some(text) = text.strip_prefix("rgbi:") {
-        return parts(text, |part| {
-            let value: f32 = part.parse().ok()?;
-            (0.0..=1.0).contains(&value).then_some((value * 255.0).round() as u8)
-        });
+        // Scaled: `f` is as bright as `ffff`.
+        let mut parts = text.split('/').map(|part| hex(part).map(|n| (n * 255 / ((1 << (4 * part.len())) - 1)) as u8));
+        let rgb = Rgb { r: parts.next()??, g: parts.next()??, b: parts.next()?? };
+        return parts.next().is_none().then_some(rgb);
     }
     let digits = text.strip_prefix('#').filter(|digits| digits.is_ascii() && digits.len() % 3 == 0)?;
     let length = digits.len() / 3;
@@ -121,8 +110,7 @@ mod tests {
             ("#ff0080", Some((255, 0, 128))),
             ("#fff000800", Some((255, 0, 128))),
             ("#ffff00008080", Some((255, 0, 128))),
-            ("rgbi:1.0/0/0.5", Some((255, 0, 128))),
-            ("rgbi:2/0/0", None),
+            ("rgbi:1.0/0/0.5", None),
             ("rgb:f/0", None),
             ("rgb:f/0/0/0", None),
             ("rgb:fffff/0/0", None),

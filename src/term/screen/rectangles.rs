@@ -1,5 +1,4 @@
-//! Rectangles of cells: copied, filled and erased (DECCRA, DECFRA, DECERA), and columns put in or taken out (DECIC, DECDC,
-//! SL, SR, DECBI, DECFI).
+//! Rectangles of cells: copied, filled and erased (DECCRA, DECFRA, DECERA), and rows moved sideways (SL, SR, DECBI, DECFI).
 
 use super::dispatch::Args;
 use super::emulator::{Cell, Column, Dimensions, Flags, Line, TermMode};
@@ -78,17 +77,17 @@ impl Watched<'_> {
         }
     }
 
-    /// Puts blank columns in before `col`, or takes columns out from it on, in the rows of the region the cursor is in.
-    fn shift_columns(&mut self, col: usize, count: usize, insert: bool) {
+    /// Moves the rows of the region that the cursor is in by so many columns (SL, SR).
+    pub(super) fn scroll_sideways(&mut self, count: usize, right: bool) {
         let (region, blank) = (self.region(), self.blank());
         let row = self.term.grid().cursor.point.line.0.max(0) as usize;
         if !region.contains(&row) {
             return;
         }
         for row in region {
-            let cells = &mut self.cells(row)[col..];
+            let cells = self.cells(row);
             let count = count.min(cells.len());
-            if insert {
+            if right {
                 cells.rotate_right(count);
                 cells[..count].fill(blank.clone());
             } else {
@@ -103,25 +102,10 @@ impl Watched<'_> {
         self.term.grid().cursor.point.column.0
     }
 
-    /// DECIC.
-    pub(super) fn insert_columns(&mut self, count: usize) {
-        self.shift_columns(self.col(), count, true);
-    }
-
-    /// DECDC.
-    pub(super) fn delete_columns(&mut self, count: usize) {
-        self.shift_columns(self.col(), count, false);
-    }
-
-    /// SL and SR.
-    pub(super) fn scroll_sideways(&mut self, count: usize, right: bool) {
-        self.shift_columns(0, count, right);
-    }
-
     /// DECBI: one column back; at the first one the text goes forward.
     pub(super) fn back_index(&mut self) {
         match self.col() {
-            0 => self.shift_columns(0, 1, true),
+            0 => self.scroll_sideways(1, true),
             col => self.column(col - 1),
         }
     }
@@ -129,6 +113,6 @@ impl Watched<'_> {
     /// DECFI: one column forward; at the last one the text goes back.
     pub(super) fn forward_index(&mut self) {
         let col = self.col();
-        if col + 1 == self.term.columns() { self.shift_columns(0, 1, false) } else { self.column(col + 1) }
+        if col + 1 == self.term.columns() { self.scroll_sideways(1, false) } else { self.column(col + 1) }
     }
 }
