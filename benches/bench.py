@@ -69,13 +69,13 @@ def measure(screen, pids, seconds):
 
 
 class Terminal:
-    """A program in a terminal of 120x40."""
+    """A program in a terminal of 120x40, or of so many rows and columns."""
 
-    def __init__(self, argv, env):
+    def __init__(self, argv, env, size=(40, 120)):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
             os.execvpe(argv[0], argv, env)
-        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", 40, 120, 0, 0))
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", *size, 0, 0))
         self.seen = b""
 
     def read(self, wait):
@@ -144,8 +144,8 @@ class Tmux:
         self.socket = f"{folder}/tmux.sock"
         self.env = {"PATH": os.environ["PATH"], "HOME": folder, "TERM": "xterm-256color", "LANG": "C.UTF-8", "PS1": "$ "}
 
-    def screen(self, *args):
-        return Terminal(["tmux", "-S", self.socket, "-f", "/dev/null", *args], self.env)
+    def screen(self, *args, **more):
+        return Terminal(["tmux", "-S", self.socket, "-f", "/dev/null", *args], self.env, **more)
 
     def run(self, *args):
         done = subprocess.run(["tmux", "-S", self.socket, "-f", "/dev/null", *args], env=self.env, capture_output=True, text=True)
@@ -171,9 +171,9 @@ class Profile:
         """Host and screen in one process."""
         return Terminal([self.program, "--foreground"], self.env)
 
-    def client(self, *args):
+    def client(self, *args, **more):
         """The screen of a host in a process of its own, which is started if need be."""
-        return Terminal([self.program, *args], self.env)
+        return Terminal([self.program, *args], self.env, **more)
 
     def processes(self, screen):
         """The client, the host behind it, and everything that they started."""

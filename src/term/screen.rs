@@ -397,7 +397,7 @@ impl Screen {
             + marked * MARKED_CELL
             + 2 * (self.policy.links * LINK + self.policy.link_bytes)
             + self.prompts.capacity() * size_of::<Prompt>()
-            + self.parser.sync_bytes_count()
+            + self.stream.held_bytes()
             + self.stream.held_bytes()
     }
 

@@ -252,7 +252,9 @@ fn character_sets_tabulators_insert_and_newline_mode() {
     assert_eq!(shown(&screen)[..3], ["┌─┐ lqk", "a─q", "£#─q─"]);
     feed(&mut screen, "\x1b[2g\x1b[3g\x1b[4;4H\x1bH\rx\ty\x1b[99Cz\t\x1b[ZZ");
     assert_eq!(shown(&screen)[3], "x  Z               z");
-    feed(&mut screen, "\x1b[5;1Hend\x1b[5;1H\x1b[4hABC\x1b[4l");
+    feed(&mut screen, "\x1b[7;1H12345678901234567890\t\tw");
+    assert_eq!(shown(&screen)[6..8], ["12345678901234567890", "w"], "tabulators at the end stay there");
+    feed(&mut screen, "\x1b[7;1H\x1b[J\x1b[5;1Hend\x1b[5;1H\x1b[4hABC\x1b[4l");
     assert_eq!(shown(&screen)[4], "ABCend");
     feed(&mut screen, "\x1b[20h\x1b[6;5Hx\ny\x1b[20l\nz");
     assert_eq!(shown(&screen)[5..8], ["    x", "y", " z"]);

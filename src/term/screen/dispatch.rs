@@ -208,7 +208,7 @@ impl Watched<'_> {
                 }
             }
             'I' => self.term().move_forward_tabs(count() as u16),
-            'Z' => self.term().move_backward_tabs(count() as u16),
+            'Z' => self.back_tab(count()),
             'g' => self.term().clear_tabs(match args.or(0, 0) {
                 0 => TabulationClearMode::Current,
                 3 => TabulationClearMode::All,

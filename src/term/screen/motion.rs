@@ -112,14 +112,19 @@ impl Watched<'_> {
         }
     }
 
-    /// Goes to the next tabulator stop; at the end of a row it stays there.
+    /// Goes to the next tabulator stop. At the end of a row it stays, and what is yet to be wrapped still is.
     pub(super) fn tab(&mut self) {
         let term = self.term();
-        if term.grid().cursor.input_needs_wrap {
-            term.grid_mut().cursor.input_needs_wrap = false;
-        } else {
+        if !term.grid().cursor.input_needs_wrap {
             term.put_tab(1);
         }
+    }
+
+    /// Goes back by so many tabulator stops (CBT); nothing is left to be wrapped then.
+    pub(super) fn back_tab(&mut self, count: usize) {
+        let term = self.term();
+        term.grid_mut().cursor.input_needs_wrap = false;
+        term.move_backward_tabs(count.min(usize::from(u16::MAX)) as u16);
     }
 
     /// Goes to the next row (LF), in newline mode to its beginning.
