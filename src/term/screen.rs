@@ -398,7 +398,6 @@ impl Screen {
             + 2 * (self.policy.links * LINK + self.policy.link_bytes)
             + self.prompts.capacity() * size_of::<Prompt>()
             + self.stream.held_bytes()
-            + self.stream.held_bytes()
     }
 
     fn is_alternate(&self) -> bool {
