@@ -63,7 +63,8 @@ fn works_with_what_was_printed(profile: &Profile, tmux: &Tmux) {
     tmux.line("echo still''here");
     tmux.wait("stillhere");
     tmux.leader("E");
-    tmux.wait("IN THE EDITOR");
+    // The first one still stands there.
+    tmux.wait_until("the editor again", |screen| screen.matches("IN THE EDITOR").count() == 2);
     tmux.keys(&["C-c"]);
     tmux.wait_until("the failure", |screen| screen.contains("PANE") && screen.contains("failed"));
 
