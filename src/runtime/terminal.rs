@@ -15,7 +15,7 @@ use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Condvar, Mutex, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Whether the terminal is in our modes now; the panic hook and every way out look here.
 static ACTIVE: AtomicBool = AtomicBool::new(false);
@@ -24,6 +24,10 @@ static ACTIVE: AtomicBool = AtomicBool::new(false);
 static MOUSE: AtomicBool = AtomicBool::new(false);
 /// Another program has the terminal for now.
 static AWAY: AtomicBool = AtomicBool::new(false);
+/// When it was taken again.
+static BACK: Mutex<Option<Instant>> = Mutex::new(None);
+/// A signal for another program is heard of within this time after its end.
+const LATE_SIGNAL: Duration = Duration::from_secs(1);
 /// Where whoever reads the terminal waits meanwhile, and whether somebody does.
 static READER: (Mutex<bool>, Condvar) = (Mutex::new(false), Condvar::new());
 /// A reader that has not stopped by then reads nothing.
@@ -93,15 +97,23 @@ pub fn away<T>(work: impl FnOnce() -> T) -> io::Result<T> {
     } else {
         Ok(())
     };
+    *BACK.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
     AWAY.store(false, Ordering::SeqCst);
     READER.1.notify_all();
     taken.map(|()| result)
 }
 
-/// Whether another program has the terminal for now: signals of its keys are meant for that one.
-#[must_use]
-pub fn is_away() -> bool {
+/// Whether another program has the terminal for now.
+fn is_away() -> bool {
     AWAY.load(Ordering::SeqCst)
+}
+
+/// Whether a signal that keys give is meant for another program, which has the terminal or had it a moment ago: a signal
+/// that ended it may be heard of here only later.
+#[must_use]
+pub fn is_anothers_key() -> bool {
+    let back = *BACK.lock().unwrap_or_else(PoisonError::into_inner);
+    is_away() || back.is_some_and(|back| back.elapsed() < LATE_SIGNAL)
 }
 
 /// Waits until nobody reads the terminal. A reader that waits for input is woken by what a change of size would do.
