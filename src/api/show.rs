@@ -118,7 +118,7 @@ async fn run(client: Client, copy_command: Vec<String>) -> Result<Left, ApiError
             biased;
             left = overs.recv() => return left.unwrap_or(Ok(Left::Gone)),
             // Ctrl+C and Ctrl+\ in the person's editor are meant for that one.
-            (_, which, _) = ended => if !(terminal::is_anothers_key() && KEYS.contains(&which)) { return Ok(Left::Gone) },
+            (_, which, _) = ended => if !(terminal::is_key_of_another() && KEYS.contains(&which)) { return Ok(Left::Gone) },
         }
     }
 }

@@ -256,7 +256,7 @@ impl Prepared {
         for kind in [SignalKind::terminate(), SignalKind::interrupt(), SignalKind::hangup(), SignalKind::quit()] {
             let by_key = [SignalKind::interrupt(), SignalKind::quit()].contains(&kind);
             // Ctrl+C and Ctrl+\ in the person's editor are meant for that one.
-            self.on_signal(kind, move || (!(by_key && terminal::is_anothers_key())).then_some(Inbound::Terminate))?;
+            self.on_signal(kind, move || (!(by_key && terminal::is_key_of_another())).then_some(Inbound::Terminate))?;
         }
         // How tests see that the terminal comes back after a panic of the loop; not in a release.
         if cfg!(debug_assertions) && std::env::var_os("HTUI_TEST_PANIC").is_some() {

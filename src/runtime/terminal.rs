@@ -111,7 +111,7 @@ fn is_away() -> bool {
 /// Whether a signal that keys give is meant for another program, which has the terminal or had it a moment ago: a signal
 /// that ended it may be heard of here only later.
 #[must_use]
-pub fn is_anothers_key() -> bool {
+pub fn is_key_of_another() -> bool {
     let back = *BACK.lock().unwrap_or_else(PoisonError::into_inner);
     is_away() || back.is_some_and(|back| back.elapsed() < LATE_SIGNAL)
 }
