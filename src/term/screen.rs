@@ -112,7 +112,7 @@ struct Policy {
     /// The scrolling region, unless it is the whole screen.
     region: Option<Range<usize>>,
     /// What DECSC saved on the main screen and on the alternate one.
-    saved: [Saved; 2],
+    saved: [Option<Saved>; 2],
     /// Modes 45 and 1045: to the left of a row is the end of the one before.
     reverse_wrap: bool,
     reverse_wrap_anywhere: bool,

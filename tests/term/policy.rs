@@ -1,6 +1,6 @@
 //! What a program's output may not do.
 
-use crate::support::{NOW, feed, reply, screen};
+use crate::support::{NOW, feed, reply, screen, shown};
 use hermes_tui::domain::Span;
 use hermes_tui::term::guard::{MAX_PAUSE, MAX_TIME};
 use hermes_tui::term::{PromptMark, ScreenEvent};
@@ -223,4 +223,14 @@ fn a_flood_of_requests_is_bounded() {
 fn a_screen_can_move_to_another_thread() {
     fn assert_send<T: Send>(_: &T) {}
     assert_send(&screen(2, 2));
+}
+
+#[test]
+fn a_repetition_costs_no_more_than_the_screen_holds() {
+    let mut screen = screen(4, 10);
+    feed(&mut screen, "a\x1b[65535b");
+    assert!(screen.history_len() <= 1, "{} lines", screen.history_len());
+    assert_eq!(shown(&screen)[0], "aaaaaaaaaa");
+    feed(&mut screen, "\x1bcb\x1b[4b");
+    assert_eq!(shown(&screen)[0], "bbbbb");
 }

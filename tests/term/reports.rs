@@ -240,6 +240,9 @@ fn each_screen_has_a_cursor_of_its_own_to_restore() {
     assert_eq!(reply(&mut screen, "\x1b[6;7H\x1b7\x1b[?47l\x1b[6n\x1b8\x1b[6n"), "\x1b[6;7R\x1b[2;3R");
     assert_eq!(reply(&mut screen, "\x1b[?1047h\x1b8\x1b[6n\x1b[?1047l"), "\x1b[6;7R");
     assert_eq!(reply(&mut screen, "\x1b[4;4H\x1b[?1049h\x1b[H\x1b[?1049l\x1b[6n"), "\x1b[4;4R");
+    // Once more on the main screen it comes back to the same place; where nothing was saved, it stays.
+    assert_eq!(reply(&mut screen, "\x1b[2;2H\x1b[?1049l\x1b[6n"), "\x1b[4;4R");
+    assert_eq!(reply(&mut crate::support::screen(24, 80), "\x1b[2;2H\x1b[?1049l\x1b[6n"), "\x1b[2;2R");
     assert_eq!(reply(&mut screen, "\x1b[?1048h\x1b[H\x1b[?1048l\x1b[6n"), "\x1b[4;4R");
     screen.resize(hermes_tui::domain::Size { rows: 2, cols: 3 });
     assert_eq!(reply(&mut screen, "\x1b8\x1b[6n"), "\x1b[2;3R", "inside what the screen is now");

@@ -2,7 +2,8 @@
 //! that the guard lets through.
 
 use super::emulator::{
-    Attr, CharsetIndex, ClearMode, CursorStyle, Handler, LineClearMode, Params, Perform, TabulationClearMode,
+    Attr, CharsetIndex, ClearMode, CursorStyle, Dimensions, Handler, LineClearMode, Params, Perform,
+    TabulationClearMode,
 };
 use super::handler::Watched;
 use super::{emulator, sgr};
@@ -204,7 +205,9 @@ impl Watched<'_> {
             'T' if args.count() == 1 => self.term().scroll_down(count()),
             'b' => {
                 if let Some(c) = self.policy.preceding {
-                    (0..count()).for_each(|_| self.input(c));
+                    // More than the screen holds shows nothing else, and would cost what no other sequence does.
+                    let most = self.term.screen_lines() * self.term.columns();
+                    (0..count().min(most)).for_each(|_| self.input(c));
                 }
             }
             'I' => self.term().move_forward_tabs(count() as u16),

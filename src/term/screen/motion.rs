@@ -172,16 +172,16 @@ impl Watched<'_> {
 
     /// DECSC. Each screen has its own.
     pub(super) fn save_cursor(&mut self) {
-        self.policy.saved[usize::from(self.alternate())] = Saved {
+        self.policy.saved[usize::from(self.alternate())] = Some(Saved {
             cursor: self.term.grid().cursor.clone(),
             origin: self.has(TermMode::ORIGIN),
             charset: self.policy.active_charset,
-        };
+        });
     }
 
     /// DECRC.
     pub(super) fn restore_cursor(&mut self) {
-        let saved = self.policy.saved[usize::from(self.alternate())].clone();
+        let saved = self.policy.saved[usize::from(self.alternate())].clone().unwrap_or_default();
         self.set_origin(saved.origin);
         self.activate_charset(saved.charset);
         let (last_row, last_col) = (self.rows() - 1, self.term.columns() - 1);
@@ -195,6 +195,10 @@ impl Watched<'_> {
     /// Shows the alternate screen, empty, or the main one again with the cursor that it had (mode 1049).
     pub(super) fn alternate_screen(&mut self, on: bool) {
         if on == self.alternate() {
+            // As in xterm and tmux, the cursor comes back also where the screen need not.
+            if !on && self.policy.saved[0].is_some() {
+                self.restore_cursor();
+            }
             return;
         }
         if on {
