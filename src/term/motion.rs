@@ -98,10 +98,10 @@ pub fn go(screen: &Screen, at: Pos, motion: Motion, count: u32) -> Pos {
             let mut at = at;
             for _ in 0..count.min(MOST) {
                 let next = match motion {
-                    Motion::NextWord(words) => text.next_word(at, words),
-                    Motion::PreviousWord(words) => text.previous_word(at, words),
-                    Motion::NextEnd(words) => text.next_end(at, words),
-                    Motion::PreviousEnd(words) => text.previous_end(at, words),
+                    Motion::NextWord(words) => text.next(at, |text, i| text.starts(i, words)),
+                    Motion::PreviousWord(words) => text.previous(at, |text, i| text.starts(i, words)),
+                    Motion::NextEnd(words) => text.next(at, |text, i| text.ends(i, words)),
+                    Motion::PreviousEnd(words) => text.previous(at, |text, i| text.ends(i, words)),
                     Motion::ParagraphUp => text.paragraph(false),
                     _ => text.paragraph(true),
                 };
@@ -219,10 +219,11 @@ impl<'a> Text<'a> {
         here != 0 && self.chars.get(i + 1).is_none_or(|c| kind(*c, words) != here)
     }
 
-    fn next_word(&mut self, at: Pos, words: Words) -> Pos {
+    /// The next character after `at` that `is_it` holds for, in this line or those below; the end of the text without.
+    fn next(&mut self, at: Pos, is_it: impl Fn(&Self, usize) -> bool) -> Pos {
         let mut from = self.index(at) + 1;
         loop {
-            if let Some(i) = (from..self.chars.len()).find(|i| self.starts(*i, words)) {
+            if let Some(i) = (from..self.chars.len()).find(|i| is_it(self, *i)) {
                 return self.places[i];
             }
             if !self.forward() {
@@ -232,36 +233,11 @@ impl<'a> Text<'a> {
         }
     }
 
-    fn next_end(&mut self, at: Pos, words: Words) -> Pos {
-        let mut from = self.index(at) + 1;
-        loop {
-            if let Some(i) = (from..self.chars.len()).find(|i| self.ends(*i, words)) {
-                return self.places[i];
-            }
-            if !self.forward() {
-                return self.place(self.last_used()).unwrap_or(at);
-            }
-            from = 0;
-        }
-    }
-
-    fn previous_word(&mut self, at: Pos, words: Words) -> Pos {
+    /// The last character before `at` that `is_it` holds for, in this line or those above; the begin of the text without.
+    fn previous(&mut self, at: Pos, is_it: impl Fn(&Self, usize) -> bool) -> Pos {
         let mut upto = self.index(at);
         loop {
-            if let Some(i) = (0..upto).rev().find(|i| self.starts(*i, words)) {
-                return self.places[i];
-            }
-            if !self.back() {
-                return self.place(0).unwrap_or(at);
-            }
-            upto = self.chars.len();
-        }
-    }
-
-    fn previous_end(&mut self, at: Pos, words: Words) -> Pos {
-        let mut upto = self.index(at);
-        loop {
-            if let Some(i) = (0..upto).rev().find(|i| self.ends(*i, words)) {
+            if let Some(i) = (0..upto).rev().find(|i| is_it(self, *i)) {
                 return self.places[i];
             }
             if !self.back() {
