@@ -126,6 +126,14 @@ pub struct Choice {
     pub does: Deed,
 }
 
+impl Choice {
+    /// An answer with its key; `None` = Esc.
+    #[must_use]
+    pub fn new(key: Option<char>, label: &str, does: Deed) -> Self {
+        Self { key, label: label.to_owned(), does }
+    }
+}
+
 /// What an answer does.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Deed {

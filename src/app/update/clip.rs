@@ -133,14 +133,14 @@ impl Model {
         }
         let name = self.state.environments.get(&env).map_or(env.as_str(), |env| env.name.as_str());
         let choices = vec![
-            choice(None, "not now", Deed::Nothing),
-            choice(Some('y'), "copy it", Deed::CopyWanted(session.clone(), shown.clone(), None)),
-            choice(
+            Choice::new(None, "not now", Deed::Nothing),
+            Choice::new(Some('y'), "copy it", Deed::CopyWanted(session.clone(), shown.clone(), None)),
+            Choice::new(
                 Some('a'),
                 &format!("always from {name}"),
                 Deed::CopyWanted(session.clone(), shown.clone(), Some(env.clone())),
             ),
-            choice(Some('n'), &format!("never from {name}"), Deed::Programs(env, Programs::Never)),
+            Choice::new(Some('n'), &format!("never from {name}"), Deed::Programs(env, Programs::Never)),
         ];
         let title = format!("{} wants to copy {}", self.session_name(session), clip::amount(shown));
         let dialog = Dialog { title, lost: vec![], kept: vec![], text, choices, selected: 0, danger: None };
@@ -162,10 +162,10 @@ impl Model {
             kept: vec![],
             text: vec![now.to_owned(), "What is said here holds until the host ends. None can read it.".to_owned()],
             choices: vec![
-                choice(None, "as it is", Deed::Nothing),
-                choice(Some('k'), "ask each time", of(Programs::Ask)),
-                choice(Some('a'), "always", of(Programs::Allow)),
-                choice(Some('n'), "never", of(Programs::Never)),
+                Choice::new(None, "as it is", Deed::Nothing),
+                Choice::new(Some('k'), "ask each time", of(Programs::Ask)),
+                Choice::new(Some('a'), "always", of(Programs::Allow)),
+                Choice::new(Some('n'), "never", of(Programs::Never)),
             ],
             selected: 0,
             danger: None,
@@ -225,8 +225,4 @@ impl Model {
         self.say(now, Level::Success, format!("programs in {name} {word}"), Some(client));
         self.touch();
     }
-}
-
-fn choice(key: Option<char>, label: &str, does: Deed) -> Choice {
-    Choice { key, label: label.to_owned(), does }
 }

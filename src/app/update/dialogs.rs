@@ -108,9 +108,9 @@ impl Model {
             kept: vec!["the environment, its files and its other sessions".to_owned()],
             text,
             choices: vec![
-                choice(None, "cancel", Deed::Nothing),
-                choice(Some('x'), "end it", Deed::EndPane(pane)),
-                choice(Some('k'), "keep it running without a pane", Deed::HidePane(pane)),
+                Choice::new(None, "cancel", Deed::Nothing),
+                Choice::new(Some('x'), "end it", Deed::EndPane(pane)),
+                Choice::new(Some('k'), "keep it running without a pane", Deed::HidePane(pane)),
             ],
             selected: 0,
             danger: Some(1),
@@ -136,14 +136,14 @@ impl Model {
         let text: Vec<String> = env.leases.iter().map(|l| format!("held by {}", l.detail)).collect();
         let id = env.id.clone();
         let (verb, name) = (if remove { "Remove" } else { "Stop" }, env.name.clone());
-        let mut choices = vec![choice(None, "cancel", Deed::Nothing)];
+        let mut choices = vec![Choice::new(None, "cancel", Deed::Nothing)];
         if remove {
-            choices.push(choice(Some('D'), "remove, keep the files", Deed::Remove(id.clone(), false)));
+            choices.push(Choice::new(Some('D'), "remove, keep the files", Deed::Remove(id.clone(), false)));
             if env.origin == Origin::Managed {
-                choices.push(choice(Some('F'), "remove with home and workspace", Deed::Remove(id, true)));
+                choices.push(Choice::new(Some('F'), "remove with home and workspace", Deed::Remove(id, true)));
             }
         } else {
-            choices.push(choice(Some('S'), "stop", Deed::Stop(id)));
+            choices.push(Choice::new(Some('S'), "stop", Deed::Stop(id)));
         }
         let danger = Some(choices.len() - 1);
         let dialog = Dialog { title: format!("{verb} {name}?"), lost, kept, text, choices, selected: 0, danger };
@@ -155,19 +155,19 @@ impl Model {
         let deed = if remove { domain::Deed::Remove } else { domain::Deed::Stop };
         let (lost, kept) = self.at_stake(env, remove);
         let id = env.id.clone();
-        let mut choices = vec![choice(None, "cancel", Deed::Nothing)];
+        let mut choices = vec![Choice::new(None, "cancel", Deed::Nothing)];
         let mut text: Vec<String> = env.leases.iter().map(|l| format!("held by {}", l.detail)).collect();
         match (env.origin, remove) {
             (Origin::Foreign, true) => {
                 text.push("Nobody here made it: it can be taken off the list, and stays as it is.".to_owned());
-                choices.push(choice(Some('h'), "only show it no longer", Deed::Forget(id.clone())));
-                choices.push(choice(Some('D'), "remove its container", Deed::AskRemoval(id)));
+                choices.push(Choice::new(Some('h'), "only show it no longer", Deed::Forget(id.clone())));
+                choices.push(Choice::new(Some('D'), "remove its container", Deed::AskRemoval(id)));
             }
             _ => {
                 text.extend(env.consequences(deed).into_iter().map(sentence));
                 let label = if remove { "remove" } else { "stop" };
                 let key = if remove { 'D' } else { 'S' };
-                choices.push(choice(Some(key), label, Deed::EndOther(id, deed)));
+                choices.push(Choice::new(Some(key), label, Deed::EndOther(id, deed)));
             }
         }
         let verb = if remove { "Remove" } else { "Stop" };
@@ -185,8 +185,8 @@ impl Model {
             kept,
             text: env.consequences(domain::Deed::Remove).into_iter().map(sentence).collect(),
             choices: vec![
-                choice(None, "leave it", Deed::Nothing),
-                choice(Some('X'), "destroy it", Deed::EndOther(id.clone(), domain::Deed::Remove)),
+                Choice::new(None, "leave it", Deed::Nothing),
+                Choice::new(Some('X'), "destroy it", Deed::EndOther(id.clone(), domain::Deed::Remove)),
             ],
             selected: 0,
             danger: Some(1),
@@ -284,9 +284,9 @@ impl Model {
             kept,
             text,
             choices: vec![
-                choice(None, "stay", Deed::Nothing),
-                choice(Some('q'), "end", Deed::Shutdown(false)),
-                choice(Some('k'), "end, leave sandboxes running", Deed::Shutdown(true)),
+                Choice::new(None, "stay", Deed::Nothing),
+                Choice::new(Some('q'), "end", Deed::Shutdown(false)),
+                Choice::new(Some('k'), "end, leave sandboxes running", Deed::Shutdown(true)),
             ],
             selected: 0,
             danger: Some(1),
@@ -300,8 +300,4 @@ fn sentence(text: String) -> String {
     let mut chars = text.chars();
     let first: String = chars.next().into_iter().flat_map(char::to_uppercase).collect();
     format!("{first}{}.", chars.as_str())
-}
-
-fn choice(key: Option<char>, label: &str, does: Deed) -> Choice {
-    Choice { key, label: label.to_owned(), does }
 }

@@ -60,13 +60,12 @@ impl Model {
             text.push(link.address.clone());
         }
         let copy = Deed::CopyAddress(link.address.clone());
-        let choice = |key, label: &str, does| Choice { key, label: label.to_owned(), does };
         let dialog = Dialog {
             title: "Link".to_owned(),
             lost: vec![],
             kept: vec![],
             text,
-            choices: vec![choice(None, "close", Deed::Nothing), choice(Some('y'), "copy the address", copy)],
+            choices: vec![Choice::new(None, "close", Deed::Nothing), Choice::new(Some('y'), "copy the address", copy)],
             selected: 0,
             danger: None,
         };
