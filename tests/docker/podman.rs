@@ -34,6 +34,13 @@ pub struct Podman {
     service: Child,
 }
 
+/// What more the engine is told. crun, which Podman prefers, starts nothing where version 2 of cgroups has controllers of
+/// its own beside version 1; runc does.
+fn runtime() -> &'static str {
+    let controllers = fs::read_to_string("/sys/fs/cgroup/unified/cgroup.controllers").unwrap_or_default();
+    if controllers.trim().is_empty() { "" } else { "runtime = \"runc\"\n" }
+}
+
 /// An ordinary user that has subordinate ids.
 fn ordinary_user() -> Option<nix::unistd::User> {
     let all = fs::read_to_string("/etc/subuid").ok()?;
@@ -75,7 +82,7 @@ impl Podman {
         for name in ["home", "run", "data"] {
             fs::create_dir(path.join(name)).expect("a folder");
         }
-        fs::write(path.join("containers.conf"), CONFIGURATION).expect("a file");
+        fs::write(path.join("containers.conf"), CONFIGURATION.to_owned() + runtime()).expect("a file");
         fs::write(path.join("log"), "").expect("a file");
         if let Some(user) = &user {
             for name in ["", "home", "run", "data", "containers.conf", "log"] {
