@@ -198,6 +198,8 @@ pub struct Options {
     pub shell: Vec<String>,
     /// Container engines by name.
     pub endpoints: BTreeMap<String, NamedEndpoint>,
+    /// Whether container engines are looked for in the usual places, too.
+    pub usual_endpoints: bool,
     /// Histories.
     pub history: History,
     /// Which programs may write to a person's clipboard.
@@ -227,6 +229,7 @@ impl Default for Options {
             utc_offset_seconds: 0,
             shell: Vec::new(),
             endpoints: BTreeMap::new(),
+            usual_endpoints: true,
             history: History::default(),
             clipboard: Clipboard::default(),
             checksums: false,

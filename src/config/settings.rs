@@ -184,6 +184,16 @@ pub const SETTINGS: &[Setting] = &[
         },
     },
     Setting {
+        path: "usual_endpoints",
+        kind: Kind::Flag,
+        default: "true",
+        help: "Look for container engines in their usual places, too; with false only where they are named.",
+        set: |o, v| {
+            o.usual_endpoints = boolean(v)?;
+            Ok(())
+        },
+    },
+    Setting {
         path: "keys.leader",
         kind: Kind::Key,
         default: "\"ctrl+b\"",

@@ -156,6 +156,7 @@ pub fn engines(options: &HostOptions, settings: &Options) -> places::Found {
         flag: options.endpoint.as_deref(),
         named: &named,
         preferred: settings.env.engine.as_deref(),
+        usual: settings.usual_endpoints,
         data_dir: &options.paths.data_dir,
         variable: &variable,
     })

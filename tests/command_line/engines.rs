@@ -6,6 +6,7 @@ use std::fs;
 
 fn run(profile: &Profile, args: &[&str], more: &[(&str, &str)]) -> Outcome {
     let mut command = profile.command(args);
+    command.env("HTUI_USUAL_ENDPOINTS", "true");
     for (name, value) in more {
         command.env(name, value);
     }

@@ -73,7 +73,7 @@ from mcp import ClientSession, StdioServerParameters
 from mcp.client.stdio import stdio_client
 
 async def main():
-    env = {"PATH": os.environ["PATH"], "HTUI_HOME": sys.argv[2], "DOCKER_HOST": "unix:///nonexistent"}
+    env = {"PATH": os.environ["PATH"], "HTUI_HOME": sys.argv[2], "DOCKER_HOST": "unix:///nonexistent", "HTUI_USUAL_ENDPOINTS": "false"}
     server = StdioServerParameters(command=sys.argv[1], args=["mcp", "--conversation", "py"], env=env)
     async with stdio_client(server) as (read, write), ClientSession(read, write) as session:
         hello = await session.initialize()
@@ -111,7 +111,7 @@ import json, sys
 from tools.mcp_tool import register_mcp_servers, shutdown_mcp_servers, mcp_prefixed_tool_name
 from tools.registry import registry
 
-env = {"HTUI_HOME": sys.argv[2], "DOCKER_HOST": "unix:///nonexistent"}
+env = {"HTUI_HOME": sys.argv[2], "DOCKER_HOST": "unix:///nonexistent", "HTUI_USUAL_ENDPOINTS": "false"}
 names = register_mcp_servers({"sandbox": {"command": sys.argv[1], "args": ["mcp", "--conversation", "h"], "env": env}})
 name = mcp_prefixed_tool_name("sandbox", "run_command")
 result = registry.dispatch(name, {"command": "echo $((40+2))"})

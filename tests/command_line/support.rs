@@ -54,6 +54,7 @@ impl Profile {
             .env("TERM", "xterm-256color")
             // Whatever engine runs here and whatever it holds: no test that does not name it looks at it.
             .env("DOCKER_HOST", format!("unix://{}", self.path().join("no-engine.sock").display()))
+            .env("HTUI_USUAL_ENDPOINTS", "false")
             .stdin(Stdio::null());
         command
     }

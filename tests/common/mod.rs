@@ -105,6 +105,7 @@ impl Profile {
         let no_engine = format!("unix://{home}/no-engine.sock");
         [
             ("DOCKER_HOST", no_engine.as_str()),
+            ("HTUI_USUAL_ENDPOINTS", "false"),
             ("PATH", "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"),
             ("HOME", home.as_str()),
             ("HTUI_HOME", home.as_str()),

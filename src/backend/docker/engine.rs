@@ -381,7 +381,10 @@ fn nobody(message: String, hint: &str) -> BackendError {
 /// All places failed.
 fn not_found(tried: &[(&Place, Failed)]) -> BackendError {
     match tried {
-        [] => nobody("no container engine is known here".to_owned(), START),
+        [] => nobody(
+            "no container engine is named, and the usual places are not looked at (usual_endpoints = false)".to_owned(),
+            "name one with --endpoint URL or under [endpoints], or set usual_endpoints = true",
+        ),
         [(place, failed)] if place.address.is_err() => {
             nobody(format!("{} cannot be used: {}", place.origin, failed.why), &failed.hint)
         }

@@ -74,6 +74,8 @@ pub struct Search<'a> {
     pub named: &'a [Named],
     /// The endpoint of new environments by the configuration; empty = none named.
     pub preferred: Option<&'a str>,
+    /// Whether the usual places are looked at, too.
+    pub usual: bool,
     /// The data directory of the profile.
     pub data_dir: &'a Path,
     /// The variables of the process.
@@ -123,7 +125,7 @@ pub fn find(search: &Search<'_>) -> Found {
     let mut list = List::default();
     let memory = Memory::new(search.data_dir);
     let remembered = memory.all();
-    let usual = usual(search.variable);
+    let usual = if search.usual { usual(search.variable) } else { Vec::new() };
     for named in search.named {
         let tls = named.certificates.as_ref().map(|folder| Tls::of(folder, true));
         let place = Place::new(format!("endpoints.{}", named.name), Address::parse(&named.url, tls));
@@ -248,18 +250,25 @@ mod tests {
         data: tempfile::TempDir,
         named: Vec<Named>,
         set: Vec<(&'static str, String)>,
+        usual: bool,
     }
 
     impl Machine {
         fn new() -> Self {
             let data = tempfile::tempdir().expect("folder");
             let home = data.path().join("home").display().to_string();
-            Self { set: vec![("HOME", home), ("XDG_RUNTIME_DIR", "/run/user/7".into())], data, named: Vec::new() }
+            Self {
+                set: vec![("HOME", home), ("XDG_RUNTIME_DIR", "/run/user/7".into())],
+                data,
+                named: Vec::new(),
+                usual: true,
+            }
         }
 
         fn find(&self, flag: Option<&str>, preferred: Option<&str>) -> Found {
             let variable = |name: &str| self.set.iter().find(|(set, _)| *set == name).map(|(_, value)| value.clone());
-            find(&Search { flag, named: &self.named, preferred, data_dir: self.data.path(), variable: &variable })
+            let (named, data_dir) = (&self.named, self.data.path());
+            find(&Search { flag, named, preferred, usual: self.usual, data_dir, variable: &variable })
         }
 
         fn lives_at(&self, endpoint: &str, url: &str) {
@@ -286,6 +295,18 @@ mod tests {
         assert_eq!(urls(&found, "podman"), ["unix:///run/user/7/podman/podman.sock"]);
         let quiet = found.spots.iter().filter(|spot| spot.id.as_str() != "docker");
         assert!(quiet.into_iter().all(|spot| spot.waits && !spot.expected), "{found:?}");
+    }
+
+    #[test]
+    fn the_usual_places_are_left_alone_where_the_configuration_says_so_and_what_lives_there_is_not() {
+        let mut machine = Machine::new();
+        machine.usual = false;
+        assert_eq!(urls(&machine.find(None, None), "docker"), Vec::<String>::new());
+        machine.set.push(("DOCKER_HOST", "tcp://far:1".into()));
+        let found = machine.find(None, None);
+        assert_eq!(found.spots.iter().map(|spot| spot.id.as_str()).collect::<Vec<_>>(), ["docker"]);
+        machine.lives_at("podman-system", "/run/podman/podman.sock");
+        assert_eq!(urls(&machine.find(None, None), "podman-system"), ["unix:///run/podman/podman.sock"]);
     }
 
     #[test]
