@@ -6,6 +6,8 @@ mod agent;
 mod clients;
 #[path = "app/clipboard.rs"]
 mod clipboard;
+#[path = "app/colours.rs"]
+mod colours;
 #[path = "app/commands.rs"]
 mod commands;
 #[path = "app/config.rs"]

@@ -7,6 +7,7 @@
 
 use super::error::{ApiError, ErrorCode};
 use super::nearest::nearest;
+use crate::app::TerminalAnswer;
 use crate::domain::{BackendKind, Mount, Network, Persistence, Retention, Scope, TurnStatus};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -488,6 +489,8 @@ pub enum ScreenEvent {
         /// No more comes.
         last: bool,
     },
+    /// It said something of itself when it was asked.
+    Answer(TerminalAnswer),
     /// The last frame was written.
     Drawn,
     /// The terminal shows nothing any more: all is drawn again.

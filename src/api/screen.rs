@@ -169,6 +169,7 @@ async fn happened(host: &HostHandle, client: ClientId, event: ScreenEvent, paste
             let text = sanitise(&text, LONGEST_TROUBLE);
             host.tell_screen(Msg::Told { client, text }).await;
         }
+        ScreenEvent::Answer(answer) => host.tell_screen(Msg::TerminalAnswered { client, answer }).await,
         ScreenEvent::Terminal(event) => host.terminal_event(client, event).await,
         ScreenEvent::Paste { text, last } => {
             if paste.len() + text.len() <= LONGEST_PASTE {

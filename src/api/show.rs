@@ -6,7 +6,8 @@ use super::error::{ApiError, ErrorCode};
 use super::protocol::{
     ApiCall, SCREEN_COPY, SCREEN_EDIT, SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput,
 };
-use crate::runtime::terminal::{self, TerminalGuard};
+use crate::runtime::answers::Typed;
+use crate::runtime::terminal::{self, Reader, TerminalGuard};
 use crate::runtime::wishes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -178,17 +179,19 @@ fn text(params: &Value) -> String {
 
 /// Sends what the terminal sends, for as long as somebody takes it.
 fn send_keys(teller: &Teller) -> io::Result<()> {
+    let mut reader = Reader::default();
     loop {
         let mut waiting = Vec::new();
         let mut told = Ok(());
-        for event in terminal::events()? {
-            match event {
-                TermEvent::Key(key) if key.kind == KeyEventKind::Release => {}
-                TermEvent::Paste(text) => {
+        for typed in reader.read()? {
+            match typed {
+                Typed::Event(TermEvent::Key(key)) if key.kind == KeyEventKind::Release => {}
+                Typed::Event(TermEvent::Paste(text)) => {
                     told = told.and_then(|()| tell(teller, std::mem::take(&mut waiting)));
                     told = told.and_then(|()| paste(teller, &text));
                 }
-                event => waiting.push(ScreenEvent::Terminal(event)),
+                Typed::Event(event) => waiting.push(ScreenEvent::Terminal(event)),
+                Typed::Answer(answer) => waiting.push(ScreenEvent::Answer(answer)),
             }
         }
         if told.and_then(|()| tell(teller, waiting)).is_err() {

@@ -12,12 +12,17 @@ use crate::domain::{Call, CallId, EnvId, Moment, SessionId, Size, TurnId, TurnSt
 use crate::term::Selection;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Red, green and blue.
+pub(super) type Rgb = (u8, u8, u8);
+
 /// What one terminal has of its own.
 pub struct Client {
     /// Its size.
     pub size: Size,
     /// What it can do.
     pub caps: ClientCaps,
+    /// The colours of its text and its background, once it told them.
+    pub(super) colours: (Option<Rgb>, Option<Rgb>),
     /// How it stands to the host.
     pub role: Role,
     /// The one session that it shows, where it shows nothing else.
@@ -219,6 +224,7 @@ impl Client {
         Self {
             size,
             caps,
+            colours: (None, None),
             role,
             only: None,
             tab: None,

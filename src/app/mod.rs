@@ -36,7 +36,7 @@ pub mod view_model;
 
 pub use client::Changed;
 pub use model::Model;
-pub use msg::{ClientCaps, ClientId, Cmd, Container, Msg, Role, Stream};
+pub use msg::{ClientCaps, ClientId, Cmd, Container, Msg, Role, Stream, TRUE_COLOUR, TerminalAnswer};
 pub use saved::Layout;
 pub use update::update;
 pub use view::details::{LookedAt, looked_at};

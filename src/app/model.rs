@@ -2,7 +2,7 @@
 //! (focus, mode, scroll, overlay), so that several terminals can look at one host.
 
 use super::buffers::Buffers;
-use super::client::{Changed, Client, RowKey};
+use super::client::{Changed, Client, Rgb, RowKey};
 use super::clip::Clips;
 use super::command::Bindings;
 use super::feed::Feeds;
@@ -32,6 +32,8 @@ pub struct Model {
     pub work: Workspace,
     /// Attached terminals.
     pub clients: BTreeMap<ClientId, Client>,
+    /// The colours of text and background that programs are told of.
+    pub(super) colours: Option<[Rgb; 2]>,
     /// Fresh identifiers.
     pub ids: IdSource,
     /// Passing messages.
@@ -271,6 +273,7 @@ impl Model {
             bindings,
             work: Workspace::default(),
             clients: BTreeMap::new(),
+            colours: None,
             ids: IdSource::new(seed),
             toasts: Vec::new(),
             groups: Vec::new(),

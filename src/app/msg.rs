@@ -3,10 +3,14 @@
 use super::saved::Layout;
 use crate::domain::{CallId, Effect, EndpointId, EnvId, Event, SessionId, Size, Told};
 use crossterm::event::{KeyEvent, MouseEvent};
+use serde::{Deserialize, Serialize};
 
 /// One attached terminal.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct ClientId(pub u64);
+
+/// As many colours as 24 bits name.
+pub const TRUE_COLOUR: u32 = 1 << 24;
 
 /// What a client's terminal can do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,6 +19,18 @@ pub struct ClientCaps {
     pub colours: u32,
     /// Box drawing and other Unicode can be shown.
     pub unicode: bool,
+}
+
+/// What a client's terminal said of itself when it was asked. Colours are red, green and blue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum TerminalAnswer {
+    /// Its text has this colour.
+    Foreground((u8, u8, u8)),
+    /// Its background has this colour.
+    Background((u8, u8, u8)),
+    /// It shows 24 bits of colour.
+    TrueColour,
 }
 
 /// How a terminal stands to the host.
@@ -87,6 +103,13 @@ pub enum Msg {
         client: ClientId,
         /// The size.
         size: Size,
+    },
+    /// It said something of itself.
+    TerminalAnswered {
+        /// Which.
+        client: ClientId,
+        /// What.
+        answer: TerminalAnswer,
     },
     /// A key was pressed.
     Key {

@@ -9,8 +9,10 @@ use std::collections::BTreeMap;
 /// Colours of the screen.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Theme {
-    /// For dark terminals.
+    /// As the terminal's background is; dark where it does not tell.
     #[default]
+    Auto,
+    /// For dark terminals.
     Dark,
     /// For light terminals.
     Light,

@@ -105,11 +105,12 @@ pub(super) const BINDINGS: &[(&str, &str, &str)] = &[
 pub const SETTINGS: &[Setting] = &[
     Setting {
         path: "theme",
-        kind: Kind::Words(&["dark", "light", "mono"]),
-        default: "\"dark\"",
-        help: "Colours: dark, light or mono.",
+        kind: Kind::Words(&["auto", "dark", "light", "mono"]),
+        default: "\"auto\"",
+        help: "Colours: dark, light or mono. auto is dark or light as the terminal's background is, if it tells.",
         set: |o, v| {
-            o.theme = choice(v, &[("dark", Theme::Dark), ("light", Theme::Light), ("mono", Theme::Mono)])?;
+            let known = [("auto", Theme::Auto), ("dark", Theme::Dark), ("light", Theme::Light), ("mono", Theme::Mono)];
+            o.theme = choice(v, &known)?;
             Ok(())
         },
     },

@@ -383,6 +383,12 @@ impl Host {
                 self.sizes.insert(client, size);
                 self.take_size();
             }
+            Inbound::Msg(Msg::TerminalAnswered { client, answer }) => {
+                if let Some(screen) = self.clients.get_mut(&client) {
+                    screen.answered(answer);
+                }
+                self.update(Msg::TerminalAnswered { client, answer });
+            }
             Inbound::Msg(msg) => {
                 self.typing = match msg {
                     Msg::Key { client, .. } | Msg::Paste { client, .. } => Some(client),

@@ -4,6 +4,7 @@
 
 pub mod agents;
 mod agents_watch;
+pub mod answers;
 pub mod begin;
 pub mod calls;
 pub mod candidates;

@@ -2,7 +2,7 @@
 
 use super::wishes::{Wish, Wishes};
 use crate::app::view_model::{PaneContent, Printed, ViewModel};
-use crate::app::{Changed, ClientCaps};
+use crate::app::{Changed, ClientCaps, TRUE_COLOUR, TerminalAnswer};
 use crate::config::{self, Options};
 use crate::domain::{Moment, SessionId, Size, Span};
 use crate::term::CursorShape;
@@ -37,6 +37,10 @@ pub struct ClientScreen {
     marks: BTreeMap<SessionId, u64>,
     frames: Frames,
     style: ui::Style,
+    /// The theme that the settings name.
+    theme: config::Theme,
+    /// Its terminal's background is a light one.
+    light: bool,
     caps: ClientCaps,
     size: Size,
     changed: Changed,
@@ -67,6 +71,8 @@ impl ClientScreen {
             marks: BTreeMap::new(),
             frames,
             style,
+            theme: config::Theme::default(),
+            light: false,
             caps,
             size,
             changed: Changed::All,
@@ -107,13 +113,21 @@ impl ClientScreen {
         if let Some(ascii) = options.ascii {
             caps.unicode = !ascii;
         }
-        let theme = match options.theme {
-            config::Theme::Dark => ui::Theme::dark(),
-            config::Theme::Light => ui::Theme::light(),
-            config::Theme::Mono => ui::Theme::mono(),
-        };
-        let style = ui::Style::new(&theme, ColourDepth::from_count(caps.colours), caps.unicode);
-        Self::new(size, caps, style, frames)
+        let style = style(options.theme, false, caps);
+        Self { theme: options.theme, ..Self::new(size, caps, style, frames) }
+    }
+
+    /// Its terminal said something of itself: what it shows from now on goes by that.
+    pub fn answered(&mut self, answer: TerminalAnswer) {
+        match answer {
+            // Without colours somebody wants none.
+            TerminalAnswer::TrueColour if self.caps.colours == 0 => return,
+            TerminalAnswer::TrueColour => self.caps.colours = TRUE_COLOUR,
+            TerminalAnswer::Background(colour) => self.light = is_light(colour),
+            TerminalAnswer::Foreground(_) => return,
+        }
+        self.style = style(self.theme, self.light, self.caps);
+        self.note(Changed::All);
     }
 
     /// Its size.
@@ -295,6 +309,22 @@ impl ClientScreen {
     fn send(&mut self, bytes: Vec<u8>) {
         self.under_way += u8::from((self.frames)(bytes));
     }
+}
+
+/// The look that a theme of the settings has in a terminal.
+fn style(theme: config::Theme, light: bool, caps: ClientCaps) -> ui::Style {
+    let theme = match theme {
+        config::Theme::Auto if light => ui::Theme::light(),
+        config::Theme::Auto | config::Theme::Dark => ui::Theme::dark(),
+        config::Theme::Light => ui::Theme::light(),
+        config::Theme::Mono => ui::Theme::mono(),
+    };
+    ui::Style::new(&theme, ColourDepth::from_count(caps.colours), caps.unicode)
+}
+
+/// Whether dark text is easier to read on it than light text: by its luma (Rec. ITU-R BT.601).
+fn is_light((red, green, blue): (u8, u8, u8)) -> bool {
+    299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue) > 127_500
 }
 
 /// Writes the cells in which the two differ, as they are in the second. Whether there are any.

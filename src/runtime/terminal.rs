@@ -1,11 +1,12 @@
 //! The outer terminal: modes on, modes off on every way out, keys in, frames out.
 
+use super::answers::{self, Answers, Typed};
 use super::inbound::{Inbound, Inbox};
 use super::wishes::Wish;
-use crate::app::{ClientCaps, ClientId, Msg};
+use crate::app::{ClientCaps, ClientId, Msg, TRUE_COLOUR};
 use crate::domain::Size;
 use crossterm::event::{Event as TermEvent, KeyEventKind, KeyboardEnhancementFlags};
-use crossterm::{cursor, event, execute, queue, terminal};
+use crossterm::{cursor, event, execute, queue, style, terminal};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
@@ -26,6 +27,8 @@ static MOUSE: AtomicBool = AtomicBool::new(false);
 static AWAY: AtomicBool = AtomicBool::new(false);
 /// When it was taken again.
 static BACK: Mutex<Option<Instant>> = Mutex::new(None);
+/// When it was asked what it can do.
+static ASKED: Mutex<Option<Instant>> = Mutex::new(None);
 /// A signal for another program is heard of within this time after its end.
 const LATE_SIGNAL: Duration = Duration::from_secs(1);
 /// Where whoever reads the terminal waits meanwhile, and whether somebody does.
@@ -37,6 +40,10 @@ const WAKE_AGAIN: Duration = Duration::from_millis(50);
 
 /// Events that wait for whoever reads them.
 const WAITING: usize = 256;
+/// What an answer of the terminal lacks comes within this time, or it was none.
+const REST_OF_ANSWER: Duration = Duration::from_millis(50);
+/// Within this time from when it was asked the terminal has answered.
+const LAST_ANSWER: Duration = Duration::from_millis(200);
 /// A terminal that has not taken the last bytes by then takes nothing any more.
 const LONGEST_LEAVE: Duration = Duration::from_secs(1);
 
@@ -56,16 +63,34 @@ impl TerminalGuard {
         terminal::enable_raw_mode()?;
         ACTIVE.store(true, Ordering::SeqCst);
         let guard = Self(());
-        enter()?;
+        let questions = questions();
+        if !questions.is_empty() {
+            *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+        }
+        enter(&questions)?;
         Ok(guard)
     }
 }
 
-fn enter() -> io::Result<()> {
+/// What the terminal is asked: what its variables do not say.
+fn questions() -> String {
+    let variable = |name: &str| std::env::var(name).ok();
+    match variable("TERM").as_deref() {
+        None | Some("" | "dumb" | "linux") => String::new(),
+        _ => {
+            let colours = caps(&variable).colours;
+            answers::questions((1..TRUE_COLOUR).contains(&colours))
+        }
+    }
+}
+
+fn enter(questions: &str) -> io::Result<()> {
     let mut out = io::stdout();
     execute!(
         out,
         terminal::EnterAlternateScreen,
+        // Before the screen is cleared: what does not understand them may show them.
+        style::Print(questions),
         event::EnableBracketedPaste,
         event::EnableFocusChange,
         // Asks for unambiguous keys only; terminals without the protocol ignore it.
@@ -92,7 +117,7 @@ pub fn away<T>(work: impl FnOnce() -> T) -> io::Result<T> {
     let taken = if was_ours {
         terminal::enable_raw_mode().and_then(|()| {
             ACTIVE.store(true, Ordering::SeqCst);
-            enter()
+            enter("")
         })
     } else {
         Ok(())
@@ -168,6 +193,10 @@ pub fn restore() -> bool {
         return true;
     }
     let taken = in_reason(|| leave(&mut io::stdout().lock()));
+    if let Some(asked) = ASKED.lock().unwrap_or_else(PoisonError::into_inner).take() {
+        // Whoever has the terminal next must not take an answer for something typed.
+        std::thread::sleep(LAST_ANSWER.saturating_sub(asked.elapsed()));
+    }
     let _ = terminal::disable_raw_mode();
     taken
 }
@@ -220,6 +249,11 @@ pub fn size() -> Size {
     }
 }
 
+/// Terminals that show 24 bits of colour, by what their TERM contains: over ssh it is all that is known of them.
+const OF_TRUE_COLOUR: [&str; 7] = ["direct", "kitty", "ghostty", "alacritty", "wezterm", "foot", "contour"];
+/// Variables that only they set. tmux and zellij take 24 bits, and bring them down to what is around them.
+const SET_BY_TRUE_COLOUR: [&str; 4] = ["TMUX", "ZELLIJ", "WT_SESSION", "KITTY_WINDOW_ID"];
+
 /// What the terminal can do, as its variables say.
 #[must_use]
 pub fn caps(var: &dyn Fn(&str) -> Option<String>) -> ClientCaps {
@@ -227,9 +261,12 @@ pub fn caps(var: &dyn Fn(&str) -> Option<String>) -> ClientCaps {
     let term = set("TERM").unwrap_or_default();
     let colours = if set("NO_COLOR").is_some() || term == "dumb" {
         0
-    } else if set("COLORTERM").is_some_and(|c| c == "truecolor" || c == "24bit") || term.contains("direct") {
-        1 << 24
-    } else if term.contains("256") || term.contains("kitty") || term.contains("alacritty") {
+    } else if set("COLORTERM").is_some_and(|c| c == "truecolor" || c == "24bit")
+        || OF_TRUE_COLOUR.iter().any(|known| term.contains(known))
+        || SET_BY_TRUE_COLOUR.iter().any(|name| set(name).is_some())
+    {
+        TRUE_COLOUR
+    } else if term.contains("256") {
         256
     } else {
         16
@@ -243,8 +280,12 @@ pub fn caps(var: &dyn Fn(&str) -> Option<String>) -> ClientCaps {
 pub fn read_terminal(client: ClientId, inbox: Inbox) {
     let mut input = input();
     tokio::spawn(async move {
-        while let Some(Input::Event(event)) = input.recv().await {
-            if let Some(msg) = message(client, event) {
+        while let Some(Input::Typed(typed)) = input.recv().await {
+            let msg = match typed {
+                Typed::Event(event) => message(client, event),
+                Typed::Answer(answer) => Some(Msg::TerminalAnswered { client, answer }),
+            };
+            if let Some(msg) = msg {
                 inbox.send(Inbound::Msg(msg)).await;
             }
         }
@@ -255,7 +296,7 @@ pub fn read_terminal(client: ClientId, inbox: Inbox) {
 /// What comes from the terminal of this process.
 pub enum Input {
     /// It sent this.
-    Event(TermEvent),
+    Typed(Typed),
     /// It is gone.
     Gone,
 }
@@ -268,9 +309,12 @@ pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
     let gone = sender.clone();
     watch_for_hangup(move || drop(gone.blocking_send(Input::Gone)));
     std::thread::spawn(move || {
-        while let Ok(event) = read_event() {
-            if sender.blocking_send(Input::Event(event)).is_err() {
-                return;
+        let mut reader = Reader::default();
+        while let Ok(all) = reader.read() {
+            for typed in all {
+                if sender.blocking_send(Input::Typed(typed)).is_err() {
+                    return;
+                }
             }
         }
         let _ = sender.blocking_send(Input::Gone);
@@ -278,16 +322,26 @@ pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
     input
 }
 
-/// Waits for what the terminal of this process sends, and gives all that is there.
-///
-/// # Errors
-/// It cannot be read.
-pub fn events() -> io::Result<Vec<TermEvent>> {
-    let mut all = vec![read_event()?];
-    while !is_away() && event::poll(Duration::ZERO)? {
-        all.push(event::read()?);
+/// Reads the terminal of this process.
+#[derive(Default)]
+pub struct Reader {
+    answers: Answers,
+}
+
+impl Reader {
+    /// Waits for what it sends, and gives all that is there.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn read(&mut self) -> io::Result<Vec<Typed>> {
+        let mut all = Vec::new();
+        self.answers.take(read_event()?, &mut all);
+        while !is_away() && event::poll(if self.answers.holds() { REST_OF_ANSWER } else { Duration::ZERO })? {
+            self.answers.take(event::read()?, &mut all);
+        }
+        self.answers.release(&mut all);
+        Ok(all)
     }
-    Ok(all)
 }
 
 /// What the model is told of an event of a client's terminal.

@@ -1,6 +1,6 @@
 //! The screen by keyboard alone, at the sizes of a phone, an old terminal and a laptop.
 
-use crate::common::{PATIENCE, Process, Profile, Tmux, wait_for, wait_until_gone};
+use crate::common::{FOREGROUND, PATIENCE, Process, Profile, Tmux, wait_for, wait_until_gone};
 use serde_json::Value;
 
 /// As short as a narrow pane shows it.
@@ -322,6 +322,27 @@ fn a_program_reaches_the_clipboard_of_the_outer_terminal_by_consent_alone() {
     assert!(!tmux.run(&["capture-pane", "-p", "-e"]).contains("evil.example"));
     tmux.leader("u");
     tmux.wait("leads to evil.example");
+}
+
+#[test]
+fn the_outer_terminals_colours_are_asked_for_and_programs_are_told() {
+    let profile = Profile::new();
+    // A terminal with dark text on white, before anything is asked.
+    let set = format!("tmux set -g window-style fg=#102030,bg=#ffffff; {FOREGROUND}");
+    let Some(tmux) = Tmux::start(&profile, 100, 30, &set) else { return };
+    tmux.wait("new sandbox");
+    tmux.keys(&["n"]);
+    tmux.wait("agent@env-1");
+    tmux.line(
+        r"stty -echo; printf '\033]10;?\a\033]11;?\a'; IFS= read -rsd $'\a' f; IFS= read -rsd $'\a' b; stty echo",
+    );
+    tmux.line(r#"echo "text ${f#*rgb:} on ${b#*rgb:}""#);
+    tmux.wait("text 1010/2020/3030 on ffff/ffff/ffff");
+    let accent = "38;2;11;98;196";
+    assert!(
+        tmux.run(&["capture-pane", "-p", "-e"]).contains(accent),
+        "in 24 bits, from the theme for light backgrounds"
+    );
 }
 
 #[test]

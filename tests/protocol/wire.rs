@@ -109,6 +109,12 @@ fn a_screen_is_as_documented() {
     let events = json!(["drawn", {"paste": {"text": "x", "last": true}}, {"terminal": {"Resize": [100, 30]}}]);
     wire.send("screen.input", json!({"events": events}));
     wire.notified("screen.frame", |_| true);
+    // On a light background all is drawn in other colours.
+    let answers = json!(["drawn", {"answer": {"foreground": [0, 0, 0]}}, {"answer": {"background": [255, 255, 255]}}]);
+    wire.send("screen.input", json!({"events": answers}));
+    wire.notified("screen.frame", |_| true);
+    wire.send("screen.input", json!({"events": ["drawn", {"answer": "true_colour"}]}));
+    wire.notified("screen.frame", |_| true);
     profile.shut_down();
     assert_eq!(wire.notified("screen.left", |_| true)["host_ended"], true);
 }

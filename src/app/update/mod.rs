@@ -70,6 +70,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
                 others.into_iter().for_each(|other| m.made_active(other));
             }
         }
+        Msg::TerminalAnswered { client, answer } => m.terminal_answered(client, answer),
         Msg::ClientResized { client, size } => {
             if let Some(c) = m.clients.get_mut(&client) {
                 c.size = size.bounded();

@@ -4,7 +4,7 @@ use super::super::client::{Client, Scrolled};
 use super::super::feed::Limits;
 use super::super::layout::PaneId;
 use super::super::model::{FeedOf, Model, PaneKind};
-use super::super::msg::{ClientId, Cmd, Stream};
+use super::super::msg::{ClientId, Cmd, Stream, TRUE_COLOUR, TerminalAnswer};
 use super::super::view_model::Level;
 use crate::domain::{CallId, Event, Moment, Session, SessionId, SessionState, Size, Span};
 use crate::term::{Fed, Screen, ScreenEvent};
@@ -153,12 +153,31 @@ impl Model {
     pub(super) fn screen_for(&mut self, session: &SessionId) {
         let Some(known) = self.state.sessions.get(session) else { return };
         let (size, lines) = (known.size, self.options.history.lines);
-        let checksums = self.options.checksums;
+        let (checksums, colours) = (self.options.checksums, self.colours);
         self.work.screens.entry(session.clone()).or_insert_with(|| {
             let mut screen = Screen::new(size, lines);
             screen.allow_checksums(checksums);
+            if let Some([foreground, background]) = colours {
+                screen.set_theme(foreground, background);
+            }
             screen
         });
+    }
+
+    /// A terminal said something of itself. Programs that ask for colours are told those of the terminal that told its own
+    /// last.
+    pub(super) fn terminal_answered(&mut self, client: ClientId, answer: TerminalAnswer) {
+        let Some(known) = self.clients.get_mut(&client) else { return };
+        match answer {
+            TerminalAnswer::Foreground(colour) => known.colours.0 = Some(colour),
+            TerminalAnswer::Background(colour) => known.colours.1 = Some(colour),
+            TerminalAnswer::TrueColour => known.caps.colours = TRUE_COLOUR,
+        }
+        let (Some(foreground), Some(background)) = known.colours else { return };
+        self.colours = Some([foreground, background]);
+        for screen in self.work.screens.values_mut() {
+            screen.set_theme(foreground, background);
+        }
     }
 
     /// Gives every program the size of its pane on the active client. Sessions shown nowhere keep theirs.

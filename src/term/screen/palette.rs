@@ -72,6 +72,12 @@ fn number(text: &[u8]) -> Option<usize> {
     std::str::from_utf8(text).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()
 }
 
+/// Red, green and blue of a colour as X11 writes it.
+#[must_use]
+pub fn rgb(text: &str) -> Option<(u8, u8, u8)> {
+    parse(text.as_bytes()).map(|Rgb { r, g, b }| (r, g, b))
+}
+
 /// A colour as X11 writes it: `rgb:` with one to four hexadecimal digits for each part, or `#` with as many for all
 /// three.
 fn parse(text: &[u8]) -> Option<Rgb> {
