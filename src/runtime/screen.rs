@@ -5,7 +5,7 @@ use crate::app::view_model::{PaneContent, Printed, ViewModel};
 use crate::app::{Changed, ClientCaps, TRUE_COLOUR, TerminalAnswer};
 use crate::config::{self, Options};
 use crate::domain::{Moment, SessionId, Size, Span};
-use crate::term::CursorShape;
+use crate::term::{CursorShape, is_light};
 use crate::ui::{self, ColourDepth};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -320,11 +320,6 @@ fn style(theme: config::Theme, light: bool, caps: ClientCaps) -> ui::Style {
         config::Theme::Mono => ui::Theme::mono(),
     };
     ui::Style::new(&theme, ColourDepth::from_count(caps.colours), caps.unicode)
-}
-
-/// Whether dark text is easier to read on it than light text: by its luma (Rec. ITU-R BT.601).
-fn is_light((red, green, blue): (u8, u8, u8)) -> bool {
-    299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue) > 127_500
 }
 
 /// Writes the cells in which the two differ, as they are in the second. Whether there are any.

@@ -29,7 +29,7 @@ pub mod view;
 
 pub use event::{Blocked, PromptMark, ScreenEvent};
 pub use modes::{Kitty, Modes, MouseEncoding, MouseTracking};
-pub use screen::{Fed, Prompt, Screen, is_contained, rgb};
+pub use screen::{Fed, Prompt, Screen, is_contained, is_light, rgb};
 pub use search::{Finder, Match, Search};
 pub use selection::{Pos, Selection, SelectionKind};
 pub use view::{Attrs, Cell, Color, Cursor, CursorShape, Found, Style, Underline, View};

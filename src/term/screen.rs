@@ -45,7 +45,7 @@ pub(super) use dispatch::MAX_REQUEST;
 use emulator::{Config, Dimensions, Event, EventListener, NamedColor, Term, TermMode};
 use handler::Watched;
 use motion::Saved;
-pub use palette::rgb;
+pub use palette::{is_light, rgb};
 pub use prompts::Prompt;
 use std::cell::Cell as StdCell;
 use std::ops::Range;

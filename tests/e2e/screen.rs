@@ -333,10 +333,10 @@ fn the_outer_terminals_colours_are_asked_for_and_programs_are_told() {
     tmux.wait("new sandbox");
     tmux.keys(&["n"]);
     tmux.wait("agent@env-1");
-    tmux.line(
-        r"stty -echo; printf '\033]10;?\a\033]11;?\a'; IFS= read -rsd $'\a' f; IFS= read -rsd $'\a' b; stty echo",
-    );
-    tmux.line(r#"echo "text ${f#*rgb:} on ${b#*rgb:}""#);
+    // All in one line: what is typed while it reads would be read.
+    let asks =
+        r"stty -echo; printf '\033]10;?\a\033]11;?\a'; IFS= read -rsd $'\a' f; IFS= read -rsd $'\a' b; stty echo";
+    tmux.line(&format!("{asks}; echo \"text ${{f#*rgb:}} on ${{b#*rgb:}}\""));
     tmux.wait("text 1010/2020/3030 on ffff/ffff/ffff");
     let accent = "38;2;11;98;196";
     assert!(

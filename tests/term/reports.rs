@@ -186,6 +186,16 @@ fn colours_are_set_told_and_taken_back() {
 }
 
 #[test]
+fn whether_the_background_is_light_is_told_once_it_is_known() {
+    let mut screen = screen(4, 20);
+    assert_eq!(reply(&mut screen, "\x1b[?996n"), "");
+    for (background, answer) in [((16, 32, 48), "\x1b[?997;1n"), ((253, 246, 227), "\x1b[?997;2n")] {
+        screen.set_theme((128, 128, 128), background);
+        assert_eq!(reply(&mut screen, "\x1b[?996n"), answer);
+    }
+}
+
+#[test]
 fn sums_of_cells_are_told_only_where_that_is_allowed() {
     let mut screen = screen(4, 20);
     feed(&mut screen, "secret");

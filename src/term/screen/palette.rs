@@ -78,6 +78,12 @@ pub fn rgb(text: &str) -> Option<(u8, u8, u8)> {
     parse(text.as_bytes()).map(|Rgb { r, g, b }| (r, g, b))
 }
 
+/// Whether dark text is easier to read on it than light text: by its luma (Rec. ITU-R BT.601).
+#[must_use]
+pub fn is_light((red, green, blue): (u8, u8, u8)) -> bool {
+    299 * u32::from(red) + 587 * u32::from(green) + 114 * u32::from(blue) > 127_500
+}
+
 /// A colour as X11 writes it: `rgb:` with one to four hexadecimal digits for each part, or `#` with as many for all
 /// three.
 fn parse(text: &[u8]) -> Option<Rgb> {

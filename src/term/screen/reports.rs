@@ -6,7 +6,7 @@
 use super::dispatch::Args;
 use super::emulator::{CursorShape, Dimensions};
 use super::handler::Watched;
-use super::{capabilities, sgr};
+use super::{capabilities, palette, sgr};
 use std::fmt::Write as _;
 
 /// Columns and rows of pixels in a cell, for programs that ask. The outer terminals are many: these are the VT340's.
@@ -79,6 +79,12 @@ impl Watched<'_> {
             63 => _ = write!(self.policy.reply, "\x1bP{}!~0000\x1b\\", args.or(1, 0)),
             75 => self.answer("\x1b[?70n"),
             85 => self.answer("\x1b[?83n"),
+            // Whether the background is dark or light (Contour's "VT extension: Color palette update notifications").
+            996 => {
+                if let Some([_, background]) = self.policy.theme {
+                    self.answer(if palette::is_light(background) { "\x1b[?997;2n" } else { "\x1b[?997;1n" });
+                }
+            }
             _ => {}
         }
     }
