@@ -78,6 +78,42 @@ fn works_with_what_was_printed(profile: &Profile, tmux: &Tmux) {
     assert_eq!(fs::metadata(&saved).unwrap().permissions().mode() & 0o777, 0o600);
 }
 
+/// Runs a shell with its integration, and looks whether it says where prompts and outputs are.
+fn marks_of(shell: &str, file: &str, start: &str) {
+    let profile = Profile::new();
+    let Some(tmux) = Tmux::with_a_shell(&profile, 100, 30) else { return };
+    tmux.run(&["set", "-s", "set-clipboard", "on"]);
+    if !profile.run(&["exec", "env-1", "--", shell, "-c", "true"]).status.success() {
+        return skip(&format!("prompts of {shell}: there is no {shell} in the sandbox"));
+    }
+    let script = profile.path().join("marks");
+    fs::write(&script, text(&profile.run(&["util", "shell-integration", shell]))).unwrap();
+    let copied = profile.run(&["cp", script.to_str().unwrap(), &format!("env-1:{file}")]);
+    assert!(copied.status.success(), "{copied:?}");
+    tmux.line(&format!("clear; {start}"));
+    tmux.line("printf 'on%s\\n' e two");
+    tmux.wait("ontwo");
+    tmux.line("cat /no/such''/file");
+    tmux.wait_until("how both ended", |screen| screen.contains('✓') && screen.contains('✗'));
+    tmux.leader("O");
+    let failed = "cat: /no/such/file: No such file or directory";
+    wait_for("the clipboard", PATIENCE, || (tmux.run(&["show-buffer"]).trim_end() == failed).then_some(()));
+    tmux.leader("(");
+    tmux.wait("COPY");
+    tmux.keys(&["[", "a", "y"]);
+    wait_for("the output before", PATIENCE, || (tmux.run(&["show-buffer"]).trim_end() == "one\nontwo").then_some(()));
+}
+
+#[test]
+fn prompts_of_zsh_are_known() {
+    marks_of("zsh", "/workspace/.zshrc", "PS1='%% ' ZDOTDIR=/workspace exec zsh -i");
+}
+
+#[test]
+fn prompts_of_fish_are_known() {
+    marks_of("fish", "/workspace/marks", "exec fish --no-config -C 'source /workspace/marks' -i");
+}
+
 #[test]
 fn what_was_printed_is_worked_with_in_a_terminal_that_attached() {
     let profile = person();
