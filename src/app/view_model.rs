@@ -255,7 +255,7 @@ pub struct Banner {
 }
 
 /// How much something matters.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// For information.
     Info,

@@ -8,8 +8,10 @@ use ratatui::style::{Modifier, Style as Ink};
 
 /// Most messages shown at once; older ones give way.
 const SHOWN: usize = 3;
-/// Most lines of one message.
+/// Most lines of the newest message.
 const LINES: usize = 4;
+/// Most lines of those before it, so that many cover little: of what is only told, and of what is to be acted on.
+const EARLIER: (usize, usize) = (1, 2);
 
 /// Draws the newest messages over the panes, or over the whole screen where panes have little room.
 pub(super) fn draw(canvas: &mut Canvas<'_>, notices: &[Toast], panes: Rect, cursor: Option<(u16, u16)>) {
@@ -22,11 +24,14 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, notices: &[Toast], panes: Rect, curs
     let newest = &notices[notices.len().saturating_sub(SHOWN)..];
     let blocks: Vec<(&'static str, Ink, Vec<String>)> = newest
         .iter()
-        .map(|toast| {
+        .enumerate()
+        .map(|(at, toast)| {
             let (sign, look) = pane::level(canvas, toast.level);
+            let earlier = if toast.level < Level::Warning { EARLIER.0 } else { EARLIER.1 };
+            let most = if at + 1 == newest.len() { LINES } else { earlier };
             let mut lines = text::wrap(&toast.text, max.saturating_sub(4), canvas.style.unicode);
-            if lines.len() > LINES {
-                lines.truncate(LINES);
+            if lines.len() > most {
+                lines.truncate(most);
                 if let Some(last) = lines.last_mut() {
                     last.push_str(canvas.glyph().ellipsis);
                 }

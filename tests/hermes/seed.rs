@@ -56,7 +56,15 @@ pub fn story(reaps: &[&str]) {
     for &profile in &profiles {
         let turns = ["one", "two", "three"]
             .map(|prompt| json!([prompt, "done", [[format!("echo {prompt} >> /workspace/kept"), 0]]]));
-        wait_for("its turns", SOON, || (outline(profile, &conversation) == json!(turns)).then_some(()));
+        let mut seen = Value::Null;
+        wait_for("its turns", SOON, || {
+            let now = outline(profile, &conversation);
+            if now != seen {
+                eprintln!("turns of {conversation}: {now}");
+                seen = now;
+            }
+            (seen == json!(turns)).then_some(())
+        });
     }
     // Its own code takes that one up, or makes it where the agent had no time for its look.
     agent.run(&format!("e = docker('{PROBE}', True, True)\ntell(e._container_id)"), &[]);
