@@ -20,6 +20,10 @@ const HOOKS: usize = 256;
 /// Records that could not be read are looked at again after this long.
 const AGAIN: Duration = Duration::from_secs(2);
 
+/// What was written is looked at again after these times. The kernel tells of a commit before it can be read: SQLite writes
+/// its log, waits until the disk has it, and lets readers see it only then (`sqlite3WalFrames`).
+const LATER: [Duration; 3] = [Duration::from_millis(200), Duration::from_secs(1), Duration::from_secs(5)];
+
 /// Follows the homes in these places for as long as the host lives, in a thread of its own: reading them may take a
 /// while. `hooks` is the folder in which their hooks leave what they have to tell.
 pub fn follow(places: Places, hooks: PathBuf, inbox: Inbox) {
@@ -38,11 +42,38 @@ struct Followed {
     changed: bool,
     /// It could not be read then, and that was said.
     failed: Option<Instant>,
+    later: Later,
 }
 
 impl Followed {
     fn new(home: Home) -> Self {
-        Self { records: Records::new(home), changed: true, failed: None }
+        Self { records: Records::new(home), changed: true, failed: None, later: Later::default() }
+    }
+}
+
+/// Looks that follow the first one.
+#[derive(Debug, Default)]
+struct Later {
+    /// When it was written last.
+    written: Option<Instant>,
+    /// How many of them are over.
+    over: usize,
+}
+
+impl Later {
+    fn written(&mut self, now: Instant) {
+        *self = Self { written: Some(now), over: 0 };
+    }
+
+    fn due(&self) -> Option<Instant> {
+        Some(self.written? + *LATER.get(self.over)?)
+    }
+
+    /// Whether one is due; it is over then.
+    fn take(&mut self, now: Instant) -> bool {
+        let due = self.due().is_some_and(|due| due <= now);
+        self.over += usize::from(due);
+        due
     }
 }
 
@@ -65,11 +96,15 @@ fn read_and_wait(places: Places, hooks: &Path, inbox: &Inbox) -> nix::Result<()>
         let due = all.iter().filter_map(|one| one.records.due()).min();
         let due = due.map(|at| Duration::from_millis(at.since(now).0));
         let again = all.iter().filter_map(|one| one.failed).map(|at| AGAIN.saturating_sub(at.elapsed())).min();
-        if watch.sleep([due, again].into_iter().flatten().min())? {
+        let later = all.iter().filter_map(|one| one.later.due()).min();
+        let later = later.map(|due| due.saturating_duration_since(Instant::now()));
+        if watch.sleep([due, again, later].into_iter().flatten().min())? {
             std::thread::sleep(TOGETHER);
             let happened = watch.happened()?;
-            for one in &mut all {
-                one.changed |= happened.written.contains(&one.records.home().path);
+            let written = |one: &&mut Followed| happened.written.contains(&one.records.home().path);
+            for one in all.iter_mut().filter(written) {
+                one.changed = true;
+                one.later.written(Instant::now());
             }
             for home in happened.new {
                 match all.iter_mut().find(|one| *one.records.home() == home) {
@@ -82,7 +117,8 @@ fn read_and_wait(places: Places, hooks: &Path, inbox: &Inbox) -> nix::Result<()>
         let now = clock.now();
         for one in &mut all {
             let again = one.failed.is_some_and(|at| at.elapsed() >= AGAIN);
-            one.changed |= again || one.records.due().is_some_and(|at| at <= now);
+            let later = one.later.take(Instant::now());
+            one.changed |= again || later || one.records.due().is_some_and(|at| at <= now);
         }
     }
     Ok(())
@@ -125,5 +161,26 @@ fn tell(records: &mut Records, now: Moment, inbox: &Inbox, failed_before: bool) 
             }
             false
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_looked_at_again_for_a_while_and_then_no_more() {
+        let mut later = Later::default();
+        let began = Instant::now();
+        assert_eq!(later.due(), None, "nothing was written");
+        later.written(began);
+        let at = |millis: u64| began + Duration::from_millis(millis);
+        assert!(!later.take(at(199)));
+        assert_eq!(later.due(), Some(at(200)));
+        assert!(later.take(at(200)) && !later.take(at(200)), "once");
+        later.written(at(900));
+        assert_eq!(later.due(), Some(at(1100)), "from the last time on");
+        assert!(later.take(at(1100)) && later.take(at(1900)) && later.take(at(5900)));
+        assert_eq!(later.due(), None, "nobody is waked for what nobody writes");
     }
 }

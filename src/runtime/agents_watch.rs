@@ -112,10 +112,15 @@ impl Watch {
             Err(Errno::EAGAIN) => Vec::new(),
             Err(error) => return Err(error),
         };
-        let written = events.iter().filter(|event| event.name.as_deref().is_some_and(is_record));
-        let written = written.filter_map(|event| self.homes.iter().find(|(watch, _)| *watch == event.wd));
-        let written = written.map(|(_, path)| path.clone()).collect();
-        let new = if events.iter().any(|event| self.may_be_home(event)) { self.look() } else { Vec::new() };
+        // More happened than the kernel keeps: it may have been anything.
+        let lost = events.iter().any(|event| event.mask.contains(AddWatchFlags::IN_Q_OVERFLOW));
+        let told = |watch: WatchDescriptor| {
+            let mut of_records = events.iter().filter(|event| event.name.as_deref().is_some_and(is_record));
+            of_records.any(|event| event.wd == watch)
+        };
+        let written =
+            self.homes.iter().filter(|(watch, _)| lost || told(*watch)).map(|(_, path)| path.clone()).collect();
+        let new = if lost || events.iter().any(|event| self.may_be_home(event)) { self.look() } else { Vec::new() };
         Ok(Happened { written, new })
     }
 
@@ -181,5 +186,25 @@ mod tests {
         }
         fs::create_dir_all(root.join("sessions")).expect("made");
         assert_eq!(new_homes(&mut watch), [root]);
+    }
+
+    #[test]
+    fn after_more_than_the_kernel_keeps_everything_is_looked_at() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let root = fs::canonicalize(folder.path()).expect("a path").join("root");
+        fs::create_dir_all(root.join("sessions")).expect("made");
+        let mut watch = Watch::new(Places { named: Some(root.clone()), user: None }).expect("a watch");
+        assert_eq!(watch.look().len(), 1);
+        let kept = fs::read_to_string("/proc/sys/fs/inotify/max_queued_events").expect("a number");
+        let kept: usize = kept.trim().parse().expect("a number");
+        for n in 0..kept {
+            fs::write(root.join(n.to_string()), "").expect("written");
+        }
+        fs::write(root.join("state.db"), "x").expect("written");
+        let mut written = BTreeSet::new();
+        while watch.sleep(Some(Duration::ZERO)).expect("it waits") {
+            written.extend(watch.happened().expect("it reads").written);
+        }
+        assert_eq!(written, BTreeSet::from([root]));
     }
 }
