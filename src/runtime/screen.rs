@@ -126,8 +126,10 @@ impl ClientScreen {
             TerminalAnswer::Background(colour) => self.light = is_light(colour),
             TerminalAnswer::Foreground(_) => return,
         }
-        self.style = style(self.theme, self.light, self.caps);
-        self.note(Changed::All);
+        let style = style(self.theme, self.light, self.caps);
+        if std::mem::replace(&mut self.style, style.clone()) != style {
+            self.note(Changed::All);
+        }
     }
 
     /// Its size.

@@ -65,11 +65,15 @@ impl TerminalGuard {
         let guard = Self(());
         let questions = questions();
         if !questions.is_empty() {
-            *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
+            asked_now();
         }
         enter(&questions)?;
         Ok(guard)
     }
+}
+
+fn asked_now() {
+    *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
 }
 
 /// What the terminal is asked: what its variables do not say.
@@ -326,6 +330,8 @@ pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
 #[derive(Default)]
 pub struct Reader {
     answers: Answers,
+    /// It has answered.
+    answered: bool,
 }
 
 impl Reader {
@@ -340,6 +346,13 @@ impl Reader {
             self.answers.take(event::read()?, &mut all);
         }
         self.answers.release(&mut all);
+        self.answered |= all.iter().any(|typed| matches!(typed, Typed::Answer(_)));
+        // Whoever went to the settings of their desktop to have it light comes back so. Only what was understood once is
+        // asked again: there is text on the screen now.
+        if self.answered && all.contains(&Typed::Event(TermEvent::FocusGained)) {
+            asked_now();
+            let _ = write_frame(answers::questions(false).as_bytes());
+        }
         Ok(all)
     }
 }

@@ -338,11 +338,13 @@ fn the_outer_terminals_colours_are_asked_for_and_programs_are_told() {
         r"stty -echo; printf '\033]10;?\a\033]11;?\a'; IFS= read -rsd $'\a' f; IFS= read -rsd $'\a' b; stty echo";
     tmux.line(&format!("{asks}; echo \"text ${{f#*rgb:}} on ${{b#*rgb:}}\""));
     tmux.wait("text 1010/2020/3030 on ffff/ffff/ffff");
-    let accent = "38;2;11;98;196";
-    assert!(
-        tmux.run(&["capture-pane", "-p", "-e"]).contains(accent),
-        "in 24 bits, from the theme for light backgrounds"
-    );
+    let shown = || tmux.run(&["capture-pane", "-p", "-e"]);
+    let (light, dark) = ("38;2;11;98;196", "38;2;108;182;255");
+    assert!(shown().contains(light), "in 24 bits, from the theme for light backgrounds");
+    // Another theme of the desktop: its terminal is asked again when it has the focus again.
+    tmux.run(&["set", "-g", "window-style", "fg=#eeeeee,bg=#000000"]);
+    tmux.run(&["send-keys", "-H", "1b", "5b", "49"]);
+    wait_for("the dark theme", PATIENCE, || (shown().contains(dark) && !shown().contains(light)).then_some(()));
 }
 
 #[test]
