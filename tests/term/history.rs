@@ -176,3 +176,41 @@ fn a_synchronized_update_is_shown_when_it_ends_or_when_its_time_is_over() {
     assert!(feed(&mut screen, " whole\x1b[?2026l").changed);
     assert_eq!((screen.text().as_str(), screen.sync_deadline()), ("half and whole", None));
 }
+
+/// Thirty lines, of which the last stand on the screen, and a prompt at which a full-screen program is started.
+fn with_a_prompt(rows: u16, cols: u16) -> Screen {
+    let mut screen = screen(rows, cols);
+    feed(&mut screen, &(1..=30).map(|n| format!("line {n}\r\n")).collect::<String>());
+    feed(&mut screen, "$ vim\r\n");
+    screen
+}
+
+#[test]
+fn the_cursor_of_the_main_screen_goes_with_its_text_while_a_full_screen_program_is_resized() {
+    for (rows, cols) in [(20, 20), (6, 20), (20, 12), (14, 4), (10, 60)] {
+        let mut screen = with_a_prompt(10, 20);
+        feed(&mut screen, "\x1b[?1049h\x1b[2J\x1b[5;5Hvim");
+        screen.resize(Size { rows, cols });
+        feed(&mut screen, "\x1b[?1049l$ ");
+        let text = screen.text();
+        let last: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
+        assert!(
+            last.ends_with(&["$ vim", "$ "]) || last.ends_with(&["$ vim", "$"]) || cols < 5,
+            "{rows}x{cols}: {text}"
+        );
+        assert!(text.contains("line 30") || cols < 8, "nothing is written over at {rows}x{cols}: {text}");
+        assert!(screen.cursor().is_some_and(|cursor| cursor.col == 2), "{rows}x{cols}");
+    }
+}
+
+#[test]
+fn a_cursor_that_a_program_saved_goes_with_its_text() {
+    let mut screen = with_a_prompt(10, 20);
+    feed(&mut screen, "here:\x1b7\x1b[3;1H");
+    screen.resize(Size { rows: 16, cols: 20 });
+    feed(&mut screen, "\x1b8there");
+    assert!(screen.text().contains("here:there"), "{}", screen.text());
+    screen.resize(Size { rows: 4, cols: 20 });
+    feed(&mut screen, "\x1b8again");
+    assert!(screen.text().contains("here:again"), "{}", screen.text());
+}

@@ -16,6 +16,19 @@ pub(super) struct Saved {
     charset: CharsetIndex,
 }
 
+impl Saved {
+    /// The text moved, and the cursor with it from one place to another.
+    pub(super) fn go_with(&mut self, before: &Cursor<Cell>, after: &Cursor<Cell>) {
+        let place = &mut self.cursor.point;
+        if *place == before.point {
+            *place = after.point;
+            self.cursor.input_needs_wrap = after.input_needs_wrap;
+        } else {
+            place.line = (place.line + (after.point.line - before.point.line).0).max(Line(0));
+        }
+    }
+}
+
 impl Watched<'_> {
     fn has(&self, mode: TermMode) -> bool {
         self.term.mode().contains(mode)

@@ -2,7 +2,7 @@
 //!
 //! The emulator tells none of this. A bit of a cell that it does not use serves as a bookmark: it travels with the text.
 
-use super::emulator::{Column, Dimensions, Flags, Line, Scroll};
+use super::emulator::{Cell, Column, Cursor, Dimensions, Flags, Line, Scroll};
 use super::{Extent, Screen, clamp, config, contain};
 use crate::domain::Size;
 
@@ -95,10 +95,35 @@ impl Screen {
         if size == self.size() {
             return;
         }
-        if let Err(message) = contain(|| self.resize_now(size)) {
+        let resized = contain(|| {
+            let before = self.cursors();
+            self.resize_now(size);
+            self.move_saved_cursors(&before);
+        });
+        if let Err(message) = resized {
             self.die(message);
         }
         self.changes.all(&self.term);
+    }
+
+    /// Where the cursors of the main screen and of the alternate one are; of those that are not kept and not shown, none.
+    fn cursors(&mut self) -> [Option<Cursor<Cell>>; 2] {
+        let shown = self.term.grid().cursor.clone();
+        if !self.is_alternate() {
+            return [Some(shown), None];
+        }
+        let main = self.policy.saved[0].is_some().then(|| self.on_main(|main| main.term.grid().cursor.clone()));
+        [main, Some(shown)]
+    }
+
+    /// What DECSC saved is of the text: it goes with it when lines come and go above it.
+    fn move_saved_cursors(&mut self, before: &[Option<Cursor<Cell>>; 2]) {
+        let after = self.cursors();
+        for (saved, (before, after)) in self.policy.saved.iter_mut().zip(before.iter().zip(&after)) {
+            if let (Some(saved), Some(before), Some(after)) = (saved, before, after) {
+                saved.go_with(before, after);
+            }
+        }
     }
 
     fn resize_now(&mut self, size: Size) {
