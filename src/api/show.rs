@@ -6,8 +6,8 @@ use super::error::{ApiError, ErrorCode};
 use super::protocol::{
     ApiCall, SCREEN_COPY, SCREEN_EDIT, SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput,
 };
-use crate::runtime::answers::Typed;
 use crate::runtime::terminal::{self, Reader, TerminalGuard};
+use crate::runtime::typed::Typed;
 use crate::runtime::wishes;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD as BASE64;
@@ -179,7 +179,7 @@ fn text(params: &Value) -> String {
 
 /// Sends what the terminal sends, for as long as somebody takes it.
 fn send_keys(teller: &Teller) -> io::Result<()> {
-    let mut reader = Reader::default();
+    let mut reader = Reader::new()?;
     loop {
         let mut waiting = Vec::new();
         let mut told = Ok(());
@@ -191,7 +191,7 @@ fn send_keys(teller: &Teller) -> io::Result<()> {
                     told = told.and_then(|()| paste(teller, &text));
                 }
                 Typed::Event(event) => waiting.push(ScreenEvent::Terminal(event)),
-                Typed::Answer(answer) => waiting.push(ScreenEvent::Answer(answer)),
+                Typed::Answer(answer) => waiting.extend(answer.map(ScreenEvent::Answer)),
             }
         }
         if told.and_then(|()| tell(teller, waiting)).is_err() {

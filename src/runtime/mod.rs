@@ -4,7 +4,6 @@
 
 pub mod agents;
 mod agents_watch;
-pub mod answers;
 pub mod begin;
 pub mod calls;
 pub mod candidates;
@@ -35,5 +34,6 @@ pub mod sessions;
 pub mod start;
 pub mod store;
 pub mod terminal;
+pub mod typed;
 pub mod watcher;
 pub mod wishes;

@@ -1,7 +1,7 @@
 //! The outer terminal: modes on, modes off on every way out, keys in, frames out.
 
-use super::answers::{self, Answers, Typed};
 use super::inbound::{Inbound, Inbox};
+use super::typed::{self, Rest, Typed, Typing};
 use super::wishes::Wish;
 use crate::app::{ClientCaps, ClientId, Msg, TRUE_COLOUR};
 use crate::domain::Size;
@@ -11,8 +11,9 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal, Read, Write};
 use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -27,8 +28,14 @@ static MOUSE: AtomicBool = AtomicBool::new(false);
 static AWAY: AtomicBool = AtomicBool::new(false);
 /// When it was taken again.
 static BACK: Mutex<Option<Instant>> = Mutex::new(None);
-/// When it was asked what it can do.
-static ASKED: Mutex<Option<Instant>> = Mutex::new(None);
+/// Questions to it that are open.
+static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
+
+struct Asked {
+    at: Instant,
+    open: usize,
+}
+
 /// A signal for another program is heard of within this time after its end.
 const LATE_SIGNAL: Duration = Duration::from_secs(1);
 /// Where whoever reads the terminal waits meanwhile, and whether somebody does.
@@ -40,10 +47,16 @@ const WAKE_AGAIN: Duration = Duration::from_millis(50);
 
 /// Events that wait for whoever reads them.
 const WAITING: usize = 256;
-/// What an answer of the terminal lacks comes within this time, or it was none.
-const REST_OF_ANSWER: Duration = Duration::from_millis(50);
-/// Within this time from when it was asked the terminal has answered.
+/// What a key or a control sequence lacks comes within this time, or it was typed piece by piece.
+const REST_OF_PIECE: Duration = Duration::from_millis(50);
+/// The same of an answer, which may come over a slow line: nobody types what answers begin with.
+const REST_OF_ANSWER: Duration = Duration::from_millis(500);
+/// It has answered within this time, or it never will.
+const LONGEST_ANSWER: Duration = Duration::from_secs(5);
+/// Whoever leaves waits this long for answers, from when they were asked for.
 const LAST_ANSWER: Duration = Duration::from_millis(200);
+/// More is not read at once.
+const READ_BYTES: usize = 64 << 10;
 /// A terminal that has not taken the last bytes by then takes nothing any more.
 const LONGEST_LEAVE: Duration = Duration::from_secs(1);
 
@@ -64,27 +77,50 @@ impl TerminalGuard {
         ACTIVE.store(true, Ordering::SeqCst);
         let guard = Self(());
         let questions = questions();
-        if !questions.is_empty() {
-            asked_now();
+        if let Some((_, count)) = &questions {
+            asked(*count);
         }
-        enter(&questions)?;
+        enter(questions.as_ref().map_or("", |(text, _)| text))?;
         Ok(guard)
     }
 }
 
-fn asked_now() {
-    *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Instant::now());
-}
-
-/// What the terminal is asked: what its variables do not say.
-fn questions() -> String {
+/// What the terminal is asked, and how many answers that gives: what its variables do not say.
+fn questions() -> Option<(String, usize)> {
     let variable = |name: &str| std::env::var(name).ok();
     match variable("TERM").as_deref() {
-        None | Some("" | "dumb" | "linux") => String::new(),
-        _ => {
-            let colours = caps(&variable).colours;
-            answers::questions((1..TRUE_COLOUR).contains(&colours))
-        }
+        None | Some("" | "dumb" | "linux") => None,
+        _ => Some(typed::questions((1..TRUE_COLOUR).contains(&caps(&variable).colours))),
+    }
+}
+
+fn asked(count: usize) {
+    *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Asked { at: Instant::now(), open: count });
+}
+
+/// Whether an answer may still come.
+fn is_asked() -> bool {
+    ASKED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_ref()
+        .is_some_and(|asked| asked.at.elapsed() < LONGEST_ANSWER)
+}
+
+fn answered() {
+    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
+    *asked = asked.take().filter(|asked| asked.open > 1).map(|Asked { at, open }| Asked { at, open: open - 1 });
+}
+
+/// Whoever has the terminal next must not take an answer for something typed.
+fn wait_for_answers() {
+    while ASKED
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
+        .as_ref()
+        .is_some_and(|asked| asked.at.elapsed() < LAST_ANSWER)
+    {
+        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -157,22 +193,16 @@ fn stop_reading() {
     }
 }
 
-/// Waits for an event, but not while another program has the terminal.
-fn read_event() -> io::Result<TermEvent> {
-    loop {
-        if is_away() {
-            let mut stopped = READER.0.lock().unwrap_or_else(PoisonError::into_inner);
-            *stopped = true;
-            READER.1.notify_all();
-            while is_away() {
-                stopped = READER.1.wait_timeout(stopped, WAKE_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
-            }
-            *stopped = false;
+/// While another program has the terminal, waits until it has it no more.
+fn wait_while_away() {
+    if is_away() {
+        let mut stopped = READER.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *stopped = true;
+        READER.1.notify_all();
+        while is_away() {
+            stopped = READER.1.wait_timeout(stopped, WAKE_AGAIN).unwrap_or_else(PoisonError::into_inner).0;
         }
-        let event = event::read()?;
-        if !is_away() {
-            return Ok(event);
-        }
+        *stopped = false;
     }
 }
 
@@ -197,10 +227,7 @@ pub fn restore() -> bool {
         return true;
     }
     let taken = in_reason(|| leave(&mut io::stdout().lock()));
-    if let Some(asked) = ASKED.lock().unwrap_or_else(PoisonError::into_inner).take() {
-        // Whoever has the terminal next must not take an answer for something typed.
-        std::thread::sleep(LAST_ANSWER.saturating_sub(asked.elapsed()));
-    }
+    wait_for_answers();
     let _ = terminal::disable_raw_mode();
     taken
 }
@@ -287,7 +314,7 @@ pub fn read_terminal(client: ClientId, inbox: Inbox) {
         while let Some(Input::Typed(typed)) = input.recv().await {
             let msg = match typed {
                 Typed::Event(event) => message(client, event),
-                Typed::Answer(answer) => Some(Msg::TerminalAnswered { client, answer }),
+                Typed::Answer(answer) => answer.map(|answer| Msg::TerminalAnswered { client, answer }),
             };
             if let Some(msg) = msg {
                 inbox.send(Inbound::Msg(msg)).await;
@@ -305,21 +332,25 @@ pub enum Input {
     Gone,
 }
 
-/// What the terminal of this process sends. A thread of its own reads: the reader takes an end of input for nothing to
-/// read and goes round in that, so that another thread must wait for the hang-up.
+/// What the terminal of this process sends. A thread of its own reads, and another waits for the hang-up: the first one
+/// may wait for whoever takes what was read.
 #[must_use]
 pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
     let (sender, input) = tokio::sync::mpsc::channel(WAITING);
     let gone = sender.clone();
     watch_for_hangup(move || drop(gone.blocking_send(Input::Gone)));
     std::thread::spawn(move || {
-        let mut reader = Reader::default();
-        while let Ok(all) = reader.read() {
-            for typed in all {
-                if sender.blocking_send(Input::Typed(typed)).is_err() {
-                    return;
+        let failed = Reader::new().and_then(|mut reader| {
+            loop {
+                for typed in reader.read()? {
+                    if sender.blocking_send(Input::Typed(typed)).is_err() {
+                        return Ok(());
+                    }
                 }
             }
+        });
+        if let Err(error) = failed {
+            tracing::warn!("the terminal cannot be read: {error}");
         }
         let _ = sender.blocking_send(Input::Gone);
     });
@@ -327,33 +358,93 @@ pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
 }
 
 /// Reads the terminal of this process.
-#[derive(Default)]
 pub struct Reader {
-    answers: Answers,
+    typing: Typing,
+    /// Tells of another size, and wakes.
+    resized: UnixStream,
     /// It has answered.
-    answered: bool,
+    answers: bool,
 }
 
 impl Reader {
+    /// One for all that is read from now on.
+    ///
+    /// # Errors
+    /// The process has no file or signal left for it.
+    pub fn new() -> io::Result<Self> {
+        let (resized, signalled) = UnixStream::pair()?;
+        resized.set_nonblocking(true)?;
+        signalled.set_nonblocking(true)?;
+        signal_hook::low_level::pipe::register(Signal::SIGWINCH as i32, signalled)?;
+        Ok(Self { typing: Typing::default(), resized, answers: false })
+    }
+
     /// Waits for what it sends, and gives all that is there.
     ///
     /// # Errors
-    /// It cannot be read.
+    /// It cannot be read, or has no more to give.
     pub fn read(&mut self) -> io::Result<Vec<Typed>> {
         let mut all = Vec::new();
-        self.answers.take(read_event()?, &mut all);
-        while !is_away() && event::poll(if self.answers.holds() { REST_OF_ANSWER } else { Duration::ZERO })? {
-            self.answers.take(event::read()?, &mut all);
+        while all.is_empty() {
+            wait_while_away();
+            let last = !self.wait(&mut all)?;
+            self.typing.take(is_asked, last, &mut all);
+            // A key: terminals send what begins with it in one piece, and nobody waits for a key of theirs.
+            if self.typing.rest() == Rest::Escape {
+                self.typing.take(is_asked, true, &mut all);
+            }
         }
-        self.answers.release(&mut all);
-        self.answered |= all.iter().any(|typed| matches!(typed, Typed::Answer(_)));
+        for _ in all.extract_if(.., |typed| matches!(typed, Typed::Answer(None))) {
+            answered();
+        }
+        for _ in all.iter().filter(|typed| matches!(typed, Typed::Answer(_))) {
+            self.answers = true;
+            answered();
+        }
         // Whoever went to the settings of their desktop to have it light comes back so. Only what was understood once is
         // asked again: there is text on the screen now.
-        if self.answered && all.contains(&Typed::Event(TermEvent::FocusGained)) {
-            asked_now();
-            let _ = write_frame(answers::questions(false).as_bytes());
+        if self.answers && all.contains(&Typed::Event(TermEvent::FocusGained)) {
+            let (questions, count) = typed::questions(false);
+            asked(count);
+            let _ = write_frame(questions.as_bytes());
         }
         Ok(all)
+    }
+
+    /// Waits for bytes or for another size. False if what is to follow does not come.
+    fn wait(&mut self, all: &mut Vec<Typed>) -> io::Result<bool> {
+        let input = io::stdin();
+        let patience = match self.typing.rest() {
+            Rest::Nothing | Rest::Paste => PollTimeout::NONE,
+            Rest::Escape | Rest::Part => PollTimeout::try_from(REST_OF_PIECE).unwrap_or(PollTimeout::MAX),
+            Rest::Answer => PollTimeout::try_from(REST_OF_ANSWER).unwrap_or(PollTimeout::MAX),
+        };
+        let mut sources =
+            [PollFd::new(input.as_fd(), PollFlags::POLLIN), PollFd::new(self.resized.as_fd(), PollFlags::POLLIN)];
+        match poll(&mut sources, patience) {
+            Ok(0) => return Ok(false),
+            Ok(_) | Err(Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let [typed, resized] = sources.map(|source| source.any().unwrap_or(false));
+        if resized {
+            let mut signals = [0; 64];
+            while matches!((&self.resized).read(&mut signals), Ok(1..)) {}
+            if !is_away() {
+                let size = size();
+                all.push(Typed::Event(TermEvent::Resize(size.cols, size.rows)));
+            }
+        }
+        if typed && !is_away() {
+            let mut bytes = vec![0; READ_BYTES];
+            match nix::unistd::read(&input, &mut bytes) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.typing.add(&bytes[..count]),
+                Err(Errno::EINTR | Errno::EAGAIN) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(true)
     }
 }
 

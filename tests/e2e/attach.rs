@@ -125,3 +125,16 @@ fn what_ends_without_a_code_of_its_own_is_our_failure_and_says_why() {
     tmux.wait("agent@dev");
     assert_eq!(profile.env("dev")["phase"], "ready");
 }
+
+#[test]
+fn a_lot_that_is_typed_at_once_comes_whole() {
+    let profile = Profile::new();
+    let Some(tmux) = Tmux::attach_with_a_shell(&profile, 80, 24) else { return };
+    tmux.line("stty raw -echo; printf g''o; head -c 5000 | wc -c; stty sane");
+    tmux.wait("go");
+    let typed = profile.path().join("typed");
+    std::fs::write(&typed, "x".repeat(5000)).unwrap();
+    tmux.run(&["load-buffer", typed.to_str().unwrap()]);
+    tmux.run(&["paste-buffer"]);
+    tmux.wait("5000");
+}

@@ -66,6 +66,7 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             }
             if m.active == Some(client) {
                 m.active = None;
+                m.tell_colours();
                 let others: Vec<ClientId> = m.clients.keys().rev().copied().collect();
                 others.into_iter().for_each(|other| m.made_active(other));
             }
@@ -163,7 +164,9 @@ impl Model {
         }
         let reads = |id: &ClientId| self.clients.get(id).is_none_or(|c| c.role == Role::Reader);
         if self.clients.contains_key(&client) && (!reads(&client) || self.active.as_ref().is_none_or(reads)) {
-            self.active = Some(client);
+            if self.active.replace(client) != Some(client) {
+                self.tell_colours();
+            }
             self.size_what_is_seen(client);
         }
     }

@@ -164,8 +164,7 @@ impl Model {
         });
     }
 
-    /// A terminal said something of itself. Programs that ask for colours are told those of the terminal that told its own
-    /// last.
+    /// A terminal said something of itself.
     pub(super) fn terminal_answered(&mut self, client: ClientId, answer: TerminalAnswer) {
         let Some(known) = self.clients.get_mut(&client) else { return };
         match answer {
@@ -173,8 +172,17 @@ impl Model {
             TerminalAnswer::Background(colour) => known.colours.1 = Some(colour),
             TerminalAnswer::TrueColour => known.caps.colours = TRUE_COLOUR,
         }
-        let (Some(foreground), Some(background)) = known.colours else { return };
-        self.colours = Some([foreground, background]);
+        self.tell_colours();
+    }
+
+    /// Programs that ask are told the colours of the terminal that somebody worked in last, or of another one that told
+    /// its own.
+    pub(in crate::app) fn tell_colours(&mut self) {
+        let told = |client: &Client| Some([client.colours.0?, client.colours.1?]);
+        let active = self.active.and_then(|client| told(self.clients.get(&client)?));
+        let known = active.or_else(|| self.clients.values().rev().find_map(told));
+        let Some([foreground, background]) = known.filter(|_| known != self.colours) else { return };
+        self.colours = known;
         for screen in self.work.screens.values_mut() {
             screen.set_theme(foreground, background);
         }
