@@ -1,5 +1,5 @@
 # Tells hermes-tui (and other terminals) where prompts, commands and their output begin and end: OSC 133.
-# For the end of ~/.bashrc, bash 4.4 or newer. Prompts and hooks that are there already are kept.
+# For the end of ~/.bashrc, which login shells must read, too; bash 4.4 or newer. Prompts and hooks that are there already are kept.
 if [[ $- == *i* && -z ${__htui_ran+x} ]]; then
     __htui_ran=0
     __htui_done() {

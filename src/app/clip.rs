@@ -140,7 +140,7 @@ pub(super) fn clean(text: &str) -> String {
 }
 
 /// How much a text is, in words.
-pub(super) fn amount(text: &str) -> String {
+pub(in crate::app) fn amount(text: &str) -> String {
     match (text.lines().count(), text.chars().count()) {
         (0 | 1, 1) => "1 character".to_owned(),
         (0 | 1, chars) => format!("{chars} characters"),

@@ -100,8 +100,8 @@ pub struct Workspace {
     pub(super) shed: super::update::memory::Shed,
     /// Sessions whose pane was closed and that are being ended.
     pub(super) closing: BTreeSet<SessionId>,
-    /// Sizes that the PTYs have.
-    pub(super) sizes: BTreeMap<SessionId, Size>,
+    /// Sizes that the PTYs have, and when they got another one.
+    pub(super) sizes: BTreeMap<SessionId, (Size, Moment)>,
     next_pane: u32,
     next_tab: u32,
 }

@@ -145,7 +145,7 @@ fn print_status(out: &Printer, status: &Value) -> Result<(), Failure> {
         })
         .collect();
     let uptime = status["uptime_seconds"].as_u64().map(clock).unwrap_or_default();
-    let kind = if status["screen"] == true { "with a screen" } else { "without a screen" };
+    let kind = if status["screen"] == true { "in a terminal" } else { "in the background" };
     out.fields(&[
         ("host", format!("pid {}, version {}, {kind}, up {uptime}", status["pid"], text(status, "version"))),
         ("socket", text(status, "socket")),

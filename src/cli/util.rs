@@ -44,7 +44,8 @@ pub(super) enum Util {
     },
     /// Print what a shell loads to tell where prompts, commands and their output begin and end
     #[command(after_help = "in a sandbox, for its next shells:\n\
-                            hermes-tui util shell-integration bash | hermes-tui exec ENV --shell 'cat >>~/.bashrc'\n\n\
+                            hermes-tui util shell-integration bash | hermes-tui exec ENV --shell 'cat >>~/.bashrc;\n\
+                            \x20 grep -qs bashrc ~/.profile || echo \". ~/.bashrc\" >>~/.profile'\n\n\
                             Then Ctrl+B ( goes to the prompt before, in copy mode [ and ] go on, a marks the output of a\n\
                             command, and the frame shows which commands failed.")]
     ShellIntegration {

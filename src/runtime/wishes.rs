@@ -43,15 +43,14 @@ fn feed(command: &mut Command, text: &[u8]) -> Result<(), String> {
     }
 }
 
-/// Shows a text in the editor that VISUAL or EDITOR names, in the terminal of this process, and waits for its end. The
+/// Shows a text in the editor that VISUAL or EDITOR names, else vi, in the terminal of this process, and waits for its end. The
 /// text is in a file that only this user can read, which is removed then.
 ///
 /// # Errors
 /// A sentence for people: there is no editor, or it cannot be run.
 pub fn edit(text: &str) -> Result<(), String> {
     let set = |name: &str| std::env::var(name).ok().filter(|value| !value.trim().is_empty());
-    let editor = set("VISUAL").or_else(|| set("EDITOR"));
-    let editor = editor.ok_or("no editor is known here: set VISUAL or EDITOR where hermes-tui is started")?;
+    let editor = set("VISUAL").or_else(|| set("EDITOR")).unwrap_or_else(|| "vi".to_owned());
     let failed = |error: io::Error| format!("the text cannot be put into a file for the editor: {error}");
     let file = Temporary::with(&folder(), text.as_bytes()).map_err(failed)?;
     let ended = terminal::away(|| {
@@ -60,7 +59,7 @@ pub fn edit(text: &str) -> Result<(), String> {
     });
     match ended {
         Ok(Ok(status)) if status.success() => Ok(()),
-        Ok(Ok(status)) => Err(format!("the editor `{editor}` failed ({status})")),
+        Ok(Ok(status)) => Err(format!("the editor `{editor}` failed ({status}); VISUAL and EDITOR name another")),
         Ok(Err(error)) => Err(format!("the editor `{editor}` cannot be run: {error}")),
         Err(error) => Err(format!("the terminal cannot be taken again: {error}")),
     }

@@ -199,9 +199,9 @@ fn banner(canvas: &mut Canvas<'_>, pane: &Pane<'_>, taken: &mut Vec<(u16, u16, u
     let text = if runs { said.within(canvas, (to - from).saturating_sub(around)) } else { said.whole() };
     let text = format!(" {sign} {text} ");
     let wanted = canvas.width(&text);
-    if to - from >= wanted || (runs && to - from >= 24) {
+    let shared = taken.iter().any(|(line, ..)| *line == y);
+    if to - from >= wanted || (runs && !shared && to - from >= 24) {
         // At the right where the line is shared, so that it does not read as the title of the pane below.
-        let shared = taken.iter().any(|(line, ..)| *line == y);
         let columns = wanted.min(to - from);
         let x = if shared { to - columns } else { from };
         canvas.fit(x, y, columns, &text, ink);

@@ -46,6 +46,9 @@ pub(super) fn draw(
     match problem {
         Some(problem) => {
             let text = format!("{} {problem}", canvas.glyph().warning);
+            // It may take what the input leaves free.
+            let used = area.x + (canvas.width(input) + 3).min(area.width);
+            let room = line.right().saturating_sub(used + 1);
             canvas.right(line.right().saturating_sub(1), line.y, room, &text, ink.danger);
         }
         None if note.is_empty() => _ = canvas.right(line.right().saturating_sub(1), line.y, room, other, ink.dim),

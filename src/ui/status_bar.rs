@@ -48,10 +48,10 @@ pub(super) fn draw(canvas: &mut Canvas<'_>, mode: Mode, status: &StatusBar) {
 }
 
 /// What has room at the right, from right to left: what needs a person, the last fact, troubles, then the other facts. Those leave room for
-/// hints: for the first in a pane, for all where keys do something else than usual.
+/// hints: for the first two in a pane, for all where keys do something else than usual.
 fn right_side(canvas: &Canvas<'_>, mode: Mode, status: &StatusBar, room: u16) -> Vec<(String, Ink)> {
     let ink = canvas.ink();
-    let hints = if mode == Mode::Pane { 1 } else { status.hints.len() };
+    let hints = if mode == Mode::Pane { 2 } else { status.hints.len() };
     let hint = status
         .hints
         .iter()

@@ -185,7 +185,7 @@ fn an_unbound_key_after_the_leader_says_so_and_reaches_no_program() {
 #[test]
 fn the_last_line_says_what_keys_do_in_what_lies_over_the_screen() {
     let mut world = World::with_shell();
-    for (keys, chosen) in [("C-b ?", false), ("C-b e", false), ("C-b :", true), ("C-b N", true), ("C-b x", true)] {
+    for (keys, chosen) in [("C-b ?", false), ("C-b e", false), ("C-b :", true), ("C-b N", false), ("C-b x", true)] {
         world.keys(keys);
         let hints = world.view().status.hints;
         assert_eq!(hints.iter().any(|(_, what)| what == "choose"), chosen, "{keys}: {hints:?}");

@@ -1,7 +1,10 @@
 //! The split tree tiles its area exactly, whatever is done to it.
 
+use crate::world::World;
+use hermes_tui::app::Msg;
 use hermes_tui::app::layout::{Axis, Direction, PaneId, Tree, inner};
 use hermes_tui::app::view_model::Area;
+use hermes_tui::domain::{Size, Span};
 use proptest::prelude::*;
 
 #[derive(Clone, Debug)]
@@ -207,4 +210,18 @@ fn the_neighbour_is_the_one_level_with_the_middle() {
     assert_eq!(tree.neighbour(PaneId(3), Direction::Up, SCREEN), Some(PaneId(2)));
     assert_eq!(tree.neighbour(PaneId(3), Direction::Left, SCREEN), Some(PaneId(1)));
     assert_eq!(tree.neighbour(PaneId(1), Direction::Left, SCREEN), None);
+}
+
+#[test]
+fn what_is_drawn_anew_for_another_size_is_no_news_of_a_hidden_tab() {
+    let mut world = World::with_shell();
+    let hidden = world.session();
+    world.keys("C-b c");
+    let client = *world.model.clients.keys().next().expect("one");
+    world.msg(Msg::ClientResized { client, size: Size { rows: 30, cols: 100 } });
+    world.output(&hidden, "\r$ ");
+    assert!(!world.view().tabs[0].activity, "its shell wrote its prompt again");
+    world.pass(Span::seconds(2));
+    world.output(&hidden, "done");
+    assert!(world.view().tabs[0].activity);
 }

@@ -31,7 +31,7 @@ impl Model {
                 continue;
             }
             if let Effect::OpenSession { session, size, .. } = &effect {
-                self.work.sizes.insert(session.clone(), *size);
+                self.work.sizes.insert(session.clone(), (*size, Moment(0)));
             }
             let notice = if let Effect::Announce(notice) = &effect { Some(notice.clone()) } else { None };
             cmds.push(Cmd::Effect(effect));

@@ -2,6 +2,7 @@
 //! asked for the mouse gets it, except with Shift, which every terminal keeps for its own selection.
 
 use super::super::client::{Drag, RowKey, Scrolled};
+use super::super::clip;
 use super::super::command::Action;
 use super::super::layout::{PaneId, inner, within};
 use super::super::model::{Model, PaneKind};
@@ -355,8 +356,7 @@ impl Model {
     ) {
         let screen = self.session_of(pane).and_then(|s| self.work.screens.get(s));
         let Some(text) = screen.and_then(|s| selection.text(s)).filter(|t| !t.is_empty()) else { return };
-        let (lines, chars) = (text.lines().count(), text.chars().count());
-        let what = if lines > 1 { format!("{lines} lines") } else { format!("{chars} characters") };
+        let what = clip::amount(&text);
         let told = if append { format!("appended {what} to what was copied last") } else { format!("copied {what}") };
         let text = if append {
             self.work.buffers.append(&text);

@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 /// An act of a person is told to the core at most so often for each session: typing must not make it work.
 const ACTS: Span = Span::seconds(1);
+/// Programs that are told of another size draw themselves anew within this time.
+const REDRAWN: Span = Span::seconds(1);
 
 impl Model {
     /// A program printed something.
@@ -59,7 +61,10 @@ impl Model {
                 client.printed |= client.tab.is_some_and(|t| tabs.contains(&t))
                     || client.only.as_ref().is_some_and(|only| only.session == *session);
             }
-            self.mark_tabs(&tabs, false);
+            // What a program draws anew because it was resized is no news.
+            if self.work.sizes.get(session).is_none_or(|(_, at)| *at + REDRAWN <= now) {
+                self.mark_tabs(&tabs, false);
+            }
         }
         for event in fed.events {
             match event {
@@ -218,8 +223,8 @@ impl Model {
             self.apply(now, Event::SessionResized { session: session.clone(), size }, cmds);
         }
         self.resize_screen(session, size);
-        if running && self.work.sizes.get(session) != Some(&size) {
-            self.work.sizes.insert(session.clone(), size);
+        if running && self.work.sizes.get(session).is_none_or(|(told, _)| *told != size) {
+            self.work.sizes.insert(session.clone(), (size, now));
             cmds.push(Cmd::Resize { session: session.clone(), size });
         }
     }

@@ -1,6 +1,7 @@
 //! What lies over the screen.
 
 use super::super::client::Leader;
+use super::super::clip;
 use super::super::command::{Action, COMMANDS, Section};
 use super::super::copy::Seeking;
 use super::super::input::Line;
@@ -61,7 +62,7 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
                     .collect::<Vec<_>>(),
                 Listed::Buffers => buffers(model, input.text())
                     .into_iter()
-                    .map(|(index, text)| (text, size_of_text(model.work.buffers.get(index).unwrap_or_default()), true))
+                    .map(|(index, text)| (text, clip::amount(model.work.buffers.get(index).unwrap_or_default()), true))
                     .collect(),
                 Listed::Containers(known) => containers(known.as_ref(), input.text())
                     .into_iter()
@@ -132,14 +133,6 @@ pub fn overlay(model: &Model, now: Moment, client: ClientId) -> Option<Overlay> 
     })
 }
 
-/// How much a text is.
-fn size_of_text(text: &str) -> String {
-    match text.lines().count() {
-        0 | 1 => format!("{} characters", text.chars().count()),
-        lines => format!("{lines} lines"),
-    }
-}
-
 /// The line in which a search is typed.
 fn search(model: &Model, client: ClientId, seeking: &Seeking, input: &Line) -> Overlay {
     let searched = model.clients.get(&client).and_then(|c| c.copying.as_ref()).and_then(|c| c.search.as_ref());
@@ -177,10 +170,11 @@ fn shown(dialog: &Dialog) -> Overlay {
 fn help(model: &Model) -> Vec<(String, Vec<(String, String)>)> {
     let leader = model.bindings.leader;
     let row = |key: &str, what: &str| (key.to_owned(), what.to_owned());
+    let direct = if model.options.keys.prefix_free { ", and Ctrl+Alt with h j k l and 1-9" } else { "" };
     let mut out = vec![(
         "Where keys go".to_owned(),
         vec![
-            row("PANE", &format!("every key goes to the program but {leader}")),
+            row("PANE", &format!("every key goes to the program but {leader}{direct}")),
             row(&format!("{leader} {leader}"), "sends it to the program"),
             row("AGENT", &format!("in an agent pane: keys move in it, {leader} as in PANE")),
             row("NAV", "keys move in the sidebar and run commands without the leader"),

@@ -39,8 +39,8 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
     let hints = match super::mode(model, client) {
         Mode::Pane => vec![
             (b.leader.to_string(), "leader".to_owned()),
-            (lead(Action::Nav), "sidebar".to_owned()),
             (lead(Action::Help), "help".to_owned()),
+            (lead(Action::Nav), "sidebar".to_owned()),
         ],
         Mode::Agent => match model.focused_pane(client).and_then(|pane| model.clients.get(&client)?.feed.get(&pane)) {
             Some(place) if place.filtering => vec![own("Enter", "keep the filter"), own("Esc", "no filter")],
@@ -85,11 +85,11 @@ fn hints(model: &Model, client: ClientId) -> Vec<(String, String)> {
         Mode::Leader if model.shows_only(client).is_some() => vec![own("…", "a key of the list"), own("Esc", "back")],
         Mode::Leader => vec![own("…", "a key of the list"), own("Esc", "sidebar")],
         Mode::Copy => vec![
-            own("hjkl w b 0 $ g G", "move"),
+            own("q", "leave"),
             own("v V Ctrl+V", "mark"),
             own("y", "copy"),
             own("/ n N", "search"),
-            own("q", "leave"),
+            own("hjkl w b 0 $ g G", "move"),
         ],
         Mode::Overlay => over(model, client).into_iter().map(|(key, what)| own(key, what)).collect(),
     };
@@ -124,7 +124,7 @@ fn over(model: &Model, client: ClientId) -> Vec<(&'static str, &'static str)> {
             ("f", "next failed"),
             ("j/k", "move"),
         ],
-        Some(Overlay::Form(_)) => vec![("Enter", "choose"), ("↑/↓", "field"), ("←/→", "change"), ("Esc", "close")],
+        Some(Overlay::Form(_)) => vec![("Enter", "make it"), ("↑/↓", "field"), ("←/→", "change"), ("Esc", "close")],
         Some(Overlay::Prompt { of: Prompted::Search(_), .. }) => vec![("Enter", "stay"), ("Esc", "back")],
         Some(Overlay::Prompt { .. }) => vec![("Enter", "accept"), ("Esc", "close")],
         Some(Overlay::List { of: Listed::Buffers, .. }) => {
