@@ -6,7 +6,8 @@ import fcntl, json, os, pty, re, select, shutil, struct, subprocess, sys, tempfi
 
 TICKS = os.sysconf("SC_CLK_TCK")
 HERE = os.path.dirname(os.path.abspath(__file__))
-PROGRAM = os.path.join(HERE, "../target/debug/hermes-tui")
+# What is shipped: others are measured as their packages have them, optimised.
+PROGRAM = os.path.join(HERE, "../target/dist/hermes-tui")
 PROGRAMS = ["bash", "cat", "env", "head", "id", "ls", "mkdir", "mv", "sh", "sleep", "stty", "tr", "true"]
 
 
@@ -164,6 +165,8 @@ class Profile:
 
     def __init__(self, program, home, **more):
         self.program = os.path.abspath(program)
+        if not os.path.exists(self.program):
+            sys.exit(f"there is no {self.program}: cargo build --profile dist, or name another with --program")
         self.env = {"PATH": os.environ["PATH"], "HOME": home, "HTUI_HOME": home, "TERM": "xterm-256color", "LANG": "C.UTF-8"}
         self.env |= more
 

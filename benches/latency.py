@@ -1,15 +1,24 @@
 #!/usr/bin/env python3
-"""From a key until its letter is on the screen: through hermes-tui, through tmux, and through a bare PTY.
+"""From a key until its letter is on the screen: through hermes-tui, through tmux, through a host and a client that do
+nothing but hand on bytes (relay.c), and through a bare PTY.
 
 usage: latency.py [--keys N] [--program PATH]
 
 Each types into `cat` in a shell of its own: hermes-tui's in a local sandbox, with host and client in processes of their
-own as tmux has them. The three take turns, key by key.
+own as tmux has them. They take turns, key by key.
 """
-import argparse, os, tempfile, time
-from bench import PROGRAM, Profile, Terminal, Tmux, echo, median, percentile
+import argparse, os, subprocess, tempfile, time
+from bench import HERE, PROGRAM, Profile, Terminal, Tmux, echo, median, percentile
 
 LETTERS = b"qwzxjkvQWZXJKV"
+
+
+def empty(folder, env):
+    """A shell behind a host and a client that do nothing."""
+    relay, socket = f"{folder}/relay", f"{folder}/relay.sock"
+    subprocess.run(["cc", "-O2", f"{HERE}/relay.c", "-o", relay, "-lutil"], check=True)
+    host = subprocess.Popen([relay, "host", socket, "bash", "--norc"], env=env)
+    return host, Terminal([relay, "client", socket], env)
 
 
 def main():
@@ -26,7 +35,9 @@ def main():
         theirs.until(b"$ ")
         bare = Terminal(["bash", "--norc"], tmux.env)
         bare.until(b"$ ")
-        times = {"hermes-tui": (ours, []), "tmux": (theirs, []), "bare PTY": (bare, [])}
+        host, relay = empty(home, tmux.env)
+        relay.until(b"$ ")
+        times = {"hermes-tui": (ours, []), "tmux": (theirs, []), "an empty relay": (relay, []), "bare PTY": (bare, [])}
         try:
             for terminal, _ in times.values():
                 terminal.keys(b"cat\r")
@@ -45,10 +56,13 @@ def main():
             p50 = {what: median(all) for what, (_, all) in times.items()}
             p99 = {what: percentile(all, 99) for what, (_, all) in times.items()}
             print(f"hermes-tui to tmux: p50 {p50['hermes-tui'] / p50['tmux']:.2f}, p99 {p99['hermes-tui'] / p99['tmux']:.2f}")
+            print(f"an empty relay to tmux: p50 {p50['an empty relay'] / p50['tmux']:.2f}, p99 {p99['an empty relay'] / p99['tmux']:.2f}")
             print(f"hermes-tui over a bare PTY at p50: {p50['hermes-tui'] - p50['bare PTY']:.2f} ms")
         finally:
             tmux.end(theirs)
             os.close(bare.fd)
+            os.close(relay.fd)
+            host.wait()
             profile.end(ours)
 
 

@@ -4,10 +4,11 @@
 usage: throughput.py [--mib N] [--rounds N] [--program PATH]
 
 Four kinds of output: plain text, a colour for each character, text of many scripts, and motions of the cursor. Both show it in
-one pane of 120x40, with host and client in processes of their own. They take turns.
+one pane of 120x40, with host and client in processes of their own. They take turns with a bare PTY, from which somebody only
+reads: what the output costs where nobody shows it.
 """
-import argparse, os, random, tempfile, time
-from bench import PROGRAM, Profile, Tmux, median, text
+import argparse, os, random, select, tempfile, time
+from bench import PROGRAM, Profile, Terminal, Tmux, median, text
 
 
 def inputs(folder, mib):
@@ -47,6 +48,17 @@ def show(terminal, file, mark):
     return time.perf_counter() - began
 
 
+def drain(terminal, file):
+    """Seconds until all of it was read."""
+    terminal.quiet(0.1)
+    began, tail = time.perf_counter(), b""
+    terminal.keys(f"cat {file}; printf 'all \\007read'\r".encode())
+    while b"all \x07read" not in tail:
+        select.select([terminal.fd], [], [])
+        tail = tail[-64:] + os.read(terminal.fd, 1 << 20)
+    return time.perf_counter() - began
+
+
 def main():
     options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     options.add_argument("--mib", type=int, default=20)
@@ -65,6 +77,8 @@ def main():
         ours.keys(b"\x02z")
         theirs = tmux.screen("new-session", "bash", "--norc")
         theirs.until(b"$ ")
+        bare = Terminal(["bash", "--norc"], tmux.env)
+        bare.until(b"$ ")
         times, mark = {}, 0
         try:
             for _ in range(options.rounds):
@@ -72,12 +86,14 @@ def main():
                     mark += 1
                     times.setdefault(("hermes-tui", kind), []).append(show(ours, f"/files/{kind}", mark))
                     times.setdefault(("tmux", kind), []).append(show(theirs, f"{files}/{kind}", mark))
+                    times.setdefault(("bare", kind), []).append(drain(bare, f"{files}/{kind}"))
         finally:
+            os.close(bare.fd)
             tmux.end(theirs)
             profile.end(ours)
         for kind in kinds:
-            a, b = median(times["hermes-tui", kind]), median(times["tmux", kind])
-            print(f"{kind}: hermes-tui {a:.2f} s, tmux {b:.2f} s: {b / a:.1f} times as fast")
+            a, b, c = (median(times[which, kind]) for which in ("hermes-tui", "tmux", "bare"))
+            print(f"{kind}: hermes-tui {a:.2f} s, tmux {b:.2f} s: {b / a:.1f} times as fast; a bare PTY {c:.2f} s: {b / c:.1f}")
 
 
 main()
