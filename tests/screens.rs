@@ -201,6 +201,26 @@ fn splits_with_focus() {
 }
 
 #[test]
+fn what_a_program_asks_is_whole_and_in_its_own_pane_also_where_an_edge_is_shared() {
+    for (cols, rows) in [(80, 24), (120, 40), (200, 50)] {
+        let mut vm = frame(cols, rows);
+        let [upper, _, left, right] = quarters(vm.panes_area);
+        let upper = area(upper.x, upper.y, vm.panes_area.width, upper.height);
+        let (wide, narrow) = (inner(upper), inner(left));
+        let (wide, narrow) = (screen(wide.width, wide.height, CARGO), screen(narrow.width, narrow.height, CARGO));
+        vm.panes = vec![
+            pane(upper, "asking", true, &wide),
+            pane(left, "lower left", false, &narrow),
+            pane(right, "lower right", false, &narrow),
+        ];
+        vm.panes[0].banner = Some(Banner { text: "asks to copy 9 characters: Ctrl+B C".into(), level: Level::Warning });
+        let text = dump::text(&drawn(&vm, &Style::default()));
+        let line = text.lines().find(|line| line.contains("asks to copy")).expect("it is shown");
+        assert!(line.contains("characters: Ctrl+B C"), "{cols}x{rows}: {line}");
+    }
+}
+
+#[test]
 fn splits_without_colours_and_without_unicode() {
     let quarter = inner(quarters(frame(80, 24).panes_area)[0]);
     let shell = screen(quarter.width, quarter.height, CARGO);

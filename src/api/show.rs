@@ -6,7 +6,8 @@ use super::error::{ApiError, ErrorCode};
 use super::protocol::{
     ApiCall, SCREEN_COPY, SCREEN_EDIT, SCREEN_FRAME, SCREEN_LEFT, ScreenAttach, ScreenEvent, ScreenInput,
 };
-use crate::runtime::terminal::{self, Reader, TerminalGuard};
+use crate::runtime::reader::Reader;
+use crate::runtime::terminal::{self, TerminalGuard};
 use crate::runtime::typed::Typed;
 use crate::runtime::wishes;
 use base64::Engine;

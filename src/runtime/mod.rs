@@ -27,6 +27,7 @@ pub mod options;
 pub mod owner;
 pub mod panics;
 pub mod paths;
+pub mod reader;
 pub mod redact;
 pub mod save;
 pub mod screen;

@@ -11,6 +11,7 @@ use super::inbound::{self, Inbound, Inbox};
 use super::journal::Journal;
 use super::options::{HostError, HostOptions};
 use super::paths::Paths;
+use super::reader;
 use super::screen::ClientScreen;
 use super::terminal::{self, Deed, TerminalGuard};
 use super::watcher;
@@ -238,7 +239,7 @@ impl Prepared {
         )
         .with_wishes(Box::new(move |wish| deeds.send(Deed::Wish(wish)).is_ok()));
         self.host.attach(HERE, screen, Role::Owner);
-        terminal::read_terminal(HERE, self.inbox.clone());
+        reader::read_terminal(HERE, self.inbox.clone());
         discovery::look_around(self.backends.values().cloned().collect(), self.inbox.clone());
         Ok(guard)
     }

@@ -1,8 +1,7 @@
-//! The outer terminal: modes on, modes off on every way out, keys in, frames out.
+//! The outer terminal: modes on, modes off on every way out, frames out.
 
-use super::inbound::{Inbound, Inbox};
-use super::typed::{self, Rest, Typed, Typing};
 use super::wishes::Wish;
+use super::{reader, typed};
 use crate::app::{ClientCaps, ClientId, Msg, TRUE_COLOUR};
 use crate::domain::Size;
 use crossterm::event::{Event as TermEvent, KeyEventKind, KeyboardEnhancementFlags};
@@ -11,9 +10,8 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use std::io::{self, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -28,14 +26,6 @@ static MOUSE: AtomicBool = AtomicBool::new(false);
 static AWAY: AtomicBool = AtomicBool::new(false);
 /// When it was taken again.
 static BACK: Mutex<Option<Instant>> = Mutex::new(None);
-/// Questions to it that are open.
-static ASKED: Mutex<Option<Asked>> = Mutex::new(None);
-
-struct Asked {
-    at: Instant,
-    open: usize,
-}
-
 /// A signal for another program is heard of within this time after its end.
 const LATE_SIGNAL: Duration = Duration::from_secs(1);
 /// Where whoever reads the terminal waits meanwhile, and whether somebody does.
@@ -45,18 +35,6 @@ const LONGEST_STOP: Duration = Duration::from_secs(2);
 /// How often one is woken until it stops: it may just have begun to wait again.
 const WAKE_AGAIN: Duration = Duration::from_millis(50);
 
-/// Events that wait for whoever reads them.
-const WAITING: usize = 256;
-/// What a key or a control sequence lacks comes within this time, or it was typed piece by piece.
-const REST_OF_PIECE: Duration = Duration::from_millis(50);
-/// The same of an answer, which may come over a slow line: nobody types what answers begin with.
-const REST_OF_ANSWER: Duration = Duration::from_millis(500);
-/// It has answered within this time, or it never will.
-const LONGEST_ANSWER: Duration = Duration::from_secs(5);
-/// Whoever leaves waits this long for answers, from when they were asked for.
-const LAST_ANSWER: Duration = Duration::from_millis(200);
-/// More is not read at once.
-const READ_BYTES: usize = 64 << 10;
 /// A terminal that has not taken the last bytes by then takes nothing any more.
 const LONGEST_LEAVE: Duration = Duration::from_secs(1);
 
@@ -78,7 +56,7 @@ impl TerminalGuard {
         let guard = Self(());
         let questions = questions();
         if let Some((_, count)) = &questions {
-            asked(*count);
+            reader::asked(*count);
         }
         enter(questions.as_ref().map_or("", |(text, _)| text))?;
         Ok(guard)
@@ -91,36 +69,6 @@ fn questions() -> Option<(String, usize)> {
     match variable("TERM").as_deref() {
         None | Some("" | "dumb" | "linux") => None,
         _ => Some(typed::questions((1..TRUE_COLOUR).contains(&caps(&variable).colours))),
-    }
-}
-
-fn asked(count: usize) {
-    *ASKED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Asked { at: Instant::now(), open: count });
-}
-
-/// Whether an answer may still come.
-fn is_asked() -> bool {
-    ASKED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .as_ref()
-        .is_some_and(|asked| asked.at.elapsed() < LONGEST_ANSWER)
-}
-
-fn answered() {
-    let mut asked = ASKED.lock().unwrap_or_else(PoisonError::into_inner);
-    *asked = asked.take().filter(|asked| asked.open > 1).map(|Asked { at, open }| Asked { at, open: open - 1 });
-}
-
-/// Whoever has the terminal next must not take an answer for something typed.
-fn wait_for_answers() {
-    while ASKED
-        .lock()
-        .unwrap_or_else(PoisonError::into_inner)
-        .as_ref()
-        .is_some_and(|asked| asked.at.elapsed() < LAST_ANSWER)
-    {
-        std::thread::sleep(Duration::from_millis(5));
     }
 }
 
@@ -169,7 +117,7 @@ pub fn away<T>(work: impl FnOnce() -> T) -> io::Result<T> {
 }
 
 /// Whether another program has the terminal for now.
-fn is_away() -> bool {
+pub(super) fn is_away() -> bool {
     AWAY.load(Ordering::SeqCst)
 }
 
@@ -194,7 +142,7 @@ fn stop_reading() {
 }
 
 /// While another program has the terminal, waits until it has it no more.
-fn wait_while_away() {
+pub(super) fn wait_while_away() {
     if is_away() {
         let mut stopped = READER.0.lock().unwrap_or_else(PoisonError::into_inner);
         *stopped = true;
@@ -227,7 +175,7 @@ pub fn restore() -> bool {
         return true;
     }
     let taken = in_reason(|| leave(&mut io::stdout().lock()));
-    wait_for_answers();
+    reader::wait_for_answers();
     let _ = terminal::disable_raw_mode();
     taken
 }
@@ -305,147 +253,6 @@ pub fn caps(var: &dyn Fn(&str) -> Option<String>) -> ClientCaps {
     let locale = set("LC_ALL").or_else(|| set("LC_CTYPE")).or_else(|| set("LANG")).unwrap_or_default().to_lowercase();
     let unicode = term != "linux" && (locale.contains("utf-8") || locale.contains("utf8"));
     ClientCaps { colours, unicode }
-}
-
-/// Forwards what the terminal of this process sends until it is gone.
-pub fn read_terminal(client: ClientId, inbox: Inbox) {
-    let mut input = input();
-    tokio::spawn(async move {
-        while let Some(Input::Typed(typed)) = input.recv().await {
-            let msg = match typed {
-                Typed::Event(event) => message(client, event),
-                Typed::Answer(answer) => answer.map(|answer| Msg::TerminalAnswered { client, answer }),
-            };
-            if let Some(msg) = msg {
-                inbox.send(Inbound::Msg(msg)).await;
-            }
-        }
-        inbox.send(Inbound::Gone(client)).await;
-    });
-}
-
-/// What comes from the terminal of this process.
-pub enum Input {
-    /// It sent this.
-    Typed(Typed),
-    /// It is gone.
-    Gone,
-}
-
-/// What the terminal of this process sends. A thread of its own reads, and another waits for the hang-up: the first one
-/// may wait for whoever takes what was read.
-#[must_use]
-pub fn input() -> tokio::sync::mpsc::Receiver<Input> {
-    let (sender, input) = tokio::sync::mpsc::channel(WAITING);
-    let gone = sender.clone();
-    watch_for_hangup(move || drop(gone.blocking_send(Input::Gone)));
-    std::thread::spawn(move || {
-        let failed = Reader::new().and_then(|mut reader| {
-            loop {
-                for typed in reader.read()? {
-                    if sender.blocking_send(Input::Typed(typed)).is_err() {
-                        return Ok(());
-                    }
-                }
-            }
-        });
-        if let Err(error) = failed {
-            tracing::warn!("the terminal cannot be read: {error}");
-        }
-        let _ = sender.blocking_send(Input::Gone);
-    });
-    input
-}
-
-/// Reads the terminal of this process.
-pub struct Reader {
-    typing: Typing,
-    /// Tells of another size, and wakes.
-    resized: UnixStream,
-    /// It has answered.
-    answers: bool,
-}
-
-impl Reader {
-    /// One for all that is read from now on.
-    ///
-    /// # Errors
-    /// The process has no file or signal left for it.
-    pub fn new() -> io::Result<Self> {
-        let (resized, signalled) = UnixStream::pair()?;
-        resized.set_nonblocking(true)?;
-        signalled.set_nonblocking(true)?;
-        signal_hook::low_level::pipe::register(Signal::SIGWINCH as i32, signalled)?;
-        Ok(Self { typing: Typing::default(), resized, answers: false })
-    }
-
-    /// Waits for what it sends, and gives all that is there.
-    ///
-    /// # Errors
-    /// It cannot be read, or has no more to give.
-    pub fn read(&mut self) -> io::Result<Vec<Typed>> {
-        let mut all = Vec::new();
-        while all.is_empty() {
-            wait_while_away();
-            let last = !self.wait(&mut all)?;
-            self.typing.take(is_asked, last, &mut all);
-            // A key: terminals send what begins with it in one piece, and nobody waits for a key of theirs.
-            if self.typing.rest() == Rest::Escape {
-                self.typing.take(is_asked, true, &mut all);
-            }
-        }
-        for _ in all.extract_if(.., |typed| matches!(typed, Typed::Answer(None))) {
-            answered();
-        }
-        for _ in all.iter().filter(|typed| matches!(typed, Typed::Answer(_))) {
-            self.answers = true;
-            answered();
-        }
-        // Whoever went to the settings of their desktop to have it light comes back so. Only what was understood once is
-        // asked again: there is text on the screen now.
-        if self.answers && all.contains(&Typed::Event(TermEvent::FocusGained)) {
-            let (questions, count) = typed::questions(false);
-            asked(count);
-            let _ = write_frame(questions.as_bytes());
-        }
-        Ok(all)
-    }
-
-    /// Waits for bytes or for another size. False if what is to follow does not come.
-    fn wait(&mut self, all: &mut Vec<Typed>) -> io::Result<bool> {
-        let input = io::stdin();
-        let patience = match self.typing.rest() {
-            Rest::Nothing | Rest::Paste => PollTimeout::NONE,
-            Rest::Escape | Rest::Part => PollTimeout::try_from(REST_OF_PIECE).unwrap_or(PollTimeout::MAX),
-            Rest::Answer => PollTimeout::try_from(REST_OF_ANSWER).unwrap_or(PollTimeout::MAX),
-        };
-        let mut sources =
-            [PollFd::new(input.as_fd(), PollFlags::POLLIN), PollFd::new(self.resized.as_fd(), PollFlags::POLLIN)];
-        match poll(&mut sources, patience) {
-            Ok(0) => return Ok(false),
-            Ok(_) | Err(Errno::EINTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let [typed, resized] = sources.map(|source| source.any().unwrap_or(false));
-        if resized {
-            let mut signals = [0; 64];
-            while matches!((&self.resized).read(&mut signals), Ok(1..)) {}
-            if !is_away() {
-                let size = size();
-                all.push(Typed::Event(TermEvent::Resize(size.cols, size.rows)));
-            }
-        }
-        if typed && !is_away() {
-            let mut bytes = vec![0; READ_BYTES];
-            match nix::unistd::read(&input, &mut bytes) {
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => self.typing.add(&bytes[..count]),
-                Err(Errno::EINTR | Errno::EAGAIN) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(true)
-    }
 }
 
 /// What the model is told of an event of a client's terminal.

@@ -38,7 +38,7 @@ fn each_fact_is_matched_by_patterns() {
         title: "nightly backup of all",
         conversation: "cron:2026-08-01",
         source: "hermes",
-        cwd: "/srv/work/site",
+        cwd: "/projects/mine/site",
     };
     for (rule, fits) in [
         ("kind = \"c?on\"", true),
@@ -55,9 +55,9 @@ fn each_fact_is_matched_by_patterns() {
         ("conversation = \"cron:*\"", true),
         ("source = \"hermes\"", true),
         ("source = \"\"", false),
-        ("cwd = \"/srv/work/*\"", true),
-        ("cwd = \"/srv/*/site\"", true),
-        ("cwd = \"/srv/work\"", false),
+        ("cwd = \"/projects/mine/*\"", true),
+        ("cwd = \"/projects/*/site\"", true),
+        ("cwd = \"/projects/mine\"", false),
         ("kind = \"cron\"\ncwd = \"/opt/*\"", false),
     ] {
         let found = rules(&format!("[[rule]]\n{rule}\n"));

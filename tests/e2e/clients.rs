@@ -1,6 +1,6 @@
 //! Terminals come and go; the host and what runs in its sandboxes stay.
 
-use crate::common::{EXE, FOREGROUND, Process, Profile, Tmux, wait_for, wait_until_gone};
+use crate::common::{EXE, FOREGROUND, PATIENCE, Process, Profile, Tmux, wait_for, wait_until_gone};
 use nix::sys::signal::Signal;
 
 /// A client's process: the one of this profile that is not the host.
@@ -76,7 +76,11 @@ fn a_killed_client_and_a_lost_terminal_lose_nothing_of_vi() {
     let third = Tmux::attach(&profile, 100, 40).expect("tmux");
     let screen = third.wait_until("vi in the whole pane", |s| s.contains("line 35 of many"));
     assert!(screen.contains("typed by hand line 1 of many"), "{screen}");
+    // An ESC with something right behind it would be Alt with that.
+    let column = || third.format("#{cursor_x}");
+    let typing = column();
     third.keys(&["Escape"]);
+    wait_for("vi to take the key", PATIENCE, || (column() != typing).then_some(()));
     third.type_text(":q!");
     third.keys(&["Enter"]);
     third.wait("agent@env-1");

@@ -66,10 +66,10 @@ pub fn update(model: &mut Model, now: Moment, msg: Msg) -> Vec<Cmd> {
             }
             if m.active == Some(client) {
                 m.active = None;
-                m.tell_colours();
                 let others: Vec<ClientId> = m.clients.keys().rev().copied().collect();
                 others.into_iter().for_each(|other| m.made_active(other));
             }
+            m.tell_colours();
         }
         Msg::TerminalAnswered { client, answer } => m.terminal_answered(client, answer),
         Msg::ClientResized { client, size } => {
